@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# What the Rust toolchain does not bring: for the programs in the kernel clang, libelf, zlib and iproute2; for tests nftables, which turns
-# connections, tshark, which reads captures, and a browser for the pages. Nothing where all is there.
+# Installs the packages that are missing besides the Rust toolchain. BPF programs need clang, libelf,
+# zlib and iproute2. Tests need nftables (redirects connections), tshark (reads captures) and a
+# browser (shows pages).
 set -euo pipefail
 packages=()
 command -v clang > /dev/null || packages+=(clang)
@@ -19,5 +20,5 @@ if ! command -v apt-get > /dev/null; then
 fi
 sudo=$([ "$(id -u)" -eq 0 ] || echo sudo)
 $sudo apt-get update -qq
-# tshark's package asks who may capture, and would wait for an answer: nobody is asked, behind sudo neither.
+# Without the variable, tshark's package would ask who may capture, and wait. Set it behind sudo.
 $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${packages[@]}" > /dev/null

@@ -32,8 +32,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-# Scenarios that take minutes, with overrides that end them sooner. The exit code may then be 3, for a
-# check that does not hold in so short a run; both versions must agree on it.
+# Scenarios that take minutes, with overrides that shorten them. In a short run a check may fail,
+# with exit code 3; both versions must agree on it.
 SHORTER = {
     "cells": ["window.measure=1 s"],
     "factory": ["window.measure=2 s"],

@@ -1,6 +1,5 @@
-// Events of a controller: text/event-stream over `fetch`, because the browser's own reader of
-// events cannot send a token. A stream that ends or is idle is requested again; each stream starts
-// with a snapshot.
+// Events of a controller: text/event-stream over `fetch`, because EventSource cannot send a token.
+// A stream that ends or is idle is requested again; each stream starts with a snapshot.
 
 const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 5000;

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Tries a wheel as a user has it: in a new virtual environment, an empty folder, and without a network.
+# Tries a wheel as a user would: in a new virtual environment, an empty folder, and without network.
 #
 #   .venv/bin/maturin build --release --out dist       # some ten minutes
 #   bash python/tools/try_wheel.sh dist/timeplane-*.whl
 #
-# numpy comes from the folder $WHEELS where that is named, and is fetched otherwise, before the network is off.
+# numpy comes from the folder $WHEELS if it is set; otherwise it is downloaded before the network is
+# off.
 set -euo pipefail
 wheel=$(realpath "$1")
 folder=$(mktemp -d)

@@ -1,4 +1,5 @@
-//! `compare`: the comparison of one or more results folders, without running anything.
+//! `compare`: the comparison of one or more results folders, without running anything. Schemes of
+//! the same name in different folders get the folder's name appended.
 
 use crate::fail::Failure;
 use crate::{CompareArgs, output};

@@ -1,4 +1,5 @@
-//! `export-flows`: the arrivals of a workload with one seed, as CSV for other simulators.
+//! `export-flows`: the arrivals of a workload with one seed, as CSV for other simulators. The flows
+//! are the same that a run with this seed gets.
 
 use crate::fail::{self, Failure};
 use crate::preview::{Sources, names};

@@ -1,4 +1,5 @@
-//! Errors of the command: how they are printed, and with which exit code it ends.
+//! Errors of the command: how they are printed, and with which exit code it ends. Errors go to
+//! stderr, with an excerpt of the scenario on a terminal and as single lines elsewhere.
 
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
 use serde_json::json;

@@ -1,4 +1,5 @@
-//! Output on stdout, and numbers in it.
+//! Output on stdout: texts, JSON, and the numbers in them. Progress, warnings and errors go to
+//! stderr instead.
 
 use crate::fail::Failure;
 use std::io::{self, IsTerminal, Write};

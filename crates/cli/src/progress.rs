@@ -1,4 +1,5 @@
-//! Progress on stderr: a bar on a terminal, a line every ten seconds elsewhere.
+//! Progress on stderr: a bar on a terminal, a line every ten seconds elsewhere. Runs that were
+//! complete before do not count in the estimate of the remaining time.
 
 use crate::output::rough;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};

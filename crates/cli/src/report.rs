@@ -1,13 +1,14 @@
-//! `report`: the results of one or more folders as one HTML page, in a file that needs no other.
+//! `report`: the results of one or more folders as one HTML page. The page is one file that needs
+//! no other, so it can be mailed and kept.
 
 use crate::compare::read;
 use crate::fail::Failure;
 use crate::{ReportArgs, output};
-use timeplane_report::{Report, write};
+use timeplane_report::{ReportPage, write};
 
 pub fn report(args: &ReportArgs) -> Result<(), Failure> {
     let folders = read(&args.folders)?;
-    let page = Report::new(&folders, args.rows.unwrap_or(timeplane_report::ROWS)).map_err(Failure::failed)?;
+    let page = ReportPage::new(&folders, args.rows.unwrap_or(timeplane_report::ROWS)).map_err(Failure::failed)?;
     let place = args.output.clone().unwrap_or_else(|| args.folders[0].join("report.html"));
     write(&place, &page.html).map_err(Failure::failed)?;
     for text in &page.left_out {

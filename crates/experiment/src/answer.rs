@@ -1,4 +1,5 @@
-//! The answer of a command that ran a scenario: comparison, checks and exit code.
+//! The answer of a command that ran a scenario: comparison, checks and exit code. The simulator and
+//! the lab print the same text and JSON.
 
 use crate::checks::{self, CheckError, Checked};
 use crate::exit::ExitCode;
@@ -53,7 +54,7 @@ impl<'a> Answer<'a> {
         format!("{description}{}{lines}{checks}", self.outcome.comparison.to_text(width))
     }
 
-    /// What to tell the user after an interrupt.
+    /// The message to the user after an interrupt.
     pub fn interruption(&self) -> Option<String> {
         let Outcome { interrupted, runs, missing, unneeded, directory, .. } = self.outcome;
         interrupted.then(|| {

@@ -1,4 +1,8 @@
-//! What a driver has to provide to run a scenario.
+//! The trait [`Driver`]: what a driver has to provide to run a scenario. Also the types by which a
+//! run reports its progress and learns that it is to stop.
+//!
+//! The drivers are the simulator (`sim`) and the lab (`lab`), both in crates above this one. An
+//! experiment takes either and knows neither.
 
 use crate::planned::PlannedRun;
 use serde_json::Value;
@@ -12,17 +16,17 @@ use timeplane_workload::Source;
 
 /// Runs one run of a scenario at a time. It keeps no state between runs.
 pub trait Driver {
-    /// What the driver adds to a prepared point; `()` for none.
+    /// Data that the driver adds to a prepared point; `()` for none.
     type Setup;
-    /// Why the driver rejects a scenario, or why a run failed.
+    /// The error of a rejected scenario or of a failed run.
     type Error: std::error::Error + Send + 'static;
 
-    /// What the name of the results folder ends with, after the scenario's name.
+    /// Suffix of the results folder's name, after the scenario's name.
     fn suffix(&self) -> &'static str {
         ""
     }
 
-    /// What a run depends on besides its scenario, for its key: a name and settings of the driver.
+    /// Settings of the driver that a run's result depends on, with a name: part of the run's key.
     fn settings(&self) -> Option<(&'static str, Value)> {
         None
     }
@@ -76,10 +80,10 @@ pub struct Prepared {
     pub base: PathBuf,
 }
 
-/// What a run reports while it is in progress. Runs are numbered in the order of the plan.
+/// A report of a run in progress. Runs are numbered in the order of the plan.
 #[derive(Clone, Copy, Debug)]
 pub enum Progress<'a> {
-    /// The driver does not support a scheme or a table; says why.
+    /// The driver does not support a scheme or a table. The text gives the reason.
     LeftOut(&'a str),
     /// A line for the user.
     Note(&'a str),
@@ -123,7 +127,7 @@ pub struct Pulse {
     pub flows: AtomicU64,
 }
 
-/// How a run reports its progress and learns that it is to stop.
+/// The channel by which a run reports its progress and learns that it is to stop.
 pub struct Watch<'a> {
     pub(crate) run: usize,
     pub(crate) pulse: &'a Pulse,

@@ -1,4 +1,5 @@
-//! Why an experiment has no outcome.
+//! Errors that leave an experiment without an outcome. Each has the exit code of the command that
+//! ends with it.
 
 use crate::exit::ExitCode;
 use timeplane_model::FabricError;
@@ -27,22 +28,22 @@ pub enum ExperimentError<E: std::error::Error + 'static> {
     /// A run failed.
     #[error("scheme `{scheme}`, seed {seed}: {source}")]
     Run {
-        /// Its scheme.
+        /// The scheme of the failed run.
         scheme: String,
-        /// Its seed.
+        /// The seed of the failed run.
         seed: u64,
-        /// Why it failed.
+        /// The driver's error.
         source: E,
     },
-    /// A remote worker would run something else than what was planned.
+    /// A remote worker has other files or another version than the process that planned the run.
     #[error(
         "scheme `{scheme}`, seed {seed}: this worker would run something else than planned: expected the same files that \
          the scenario names, and the same version of timeplane"
     )]
     Different {
-        /// The scheme.
+        /// The scheme of the planned run.
         scheme: String,
-        /// The seed.
+        /// The seed of the planned run.
         seed: u64,
     },
     /// The threads cannot be started.

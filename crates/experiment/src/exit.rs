@@ -1,4 +1,5 @@
-//! Exit codes of the commands that run a scenario.
+//! Exit codes of the commands that run a scenario, the same for all drivers. Scripts tell a
+//! violated check from a failed run by them.
 
 /// What the exit code of a command says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,5 @@
-//! An experiment: all runs of a scenario and the folder of their results.
+//! An experiment: all runs of a scenario and the folder of their results. It prepares points, runs
+//! what is missing, and compares what is complete.
 
 use crate::comparison::{Comparison, ComparisonOptions};
 use crate::driver::{Driver, Prepared, Progress, Pulse, Watch};
@@ -150,7 +151,7 @@ impl<D: Driver> Experiment<D> {
         Ok(experiment)
     }
 
-    /// The driver.
+    /// The driver that [`open`](Self::open) was given.
     pub fn driver(&self) -> &D {
         &self.driver
     }

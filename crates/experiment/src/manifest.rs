@@ -1,4 +1,5 @@
-//! The manifest of a results folder, and the theoretical bounds in it.
+//! The manifest of a results folder, and the theoretical bounds in it. The manifest lists the
+//! scenario, its runs and the version of the program.
 
 use crate::planned::{seeds, values};
 use timeplane_model::Fabric;

@@ -1,4 +1,5 @@
-//! Runs on all cores. A commit thread makes finished runs durable in groups.
+//! Runs the missing runs of a scenario on all cores. A commit thread makes finished runs durable in
+//! groups.
 
 use crate::driver::{Driver, Progress, Pulse};
 use crate::error::ExperimentError;

@@ -1,4 +1,5 @@
-//! The runs of a scenario and their keys.
+//! The runs of a scenario and their keys. A key is a hash of everything that the run's result
+//! depends on, so a run with a known key need not be repeated.
 
 use crate::manifest::VERSION;
 use indexmap::IndexMap;
@@ -16,7 +17,7 @@ pub struct PlannedRun {
     pub values: IndexMap<String, String>,
     /// The name of its scheme.
     pub scheme: String,
-    /// Its seed.
+    /// The seed of its workload and of all its random choices.
     pub seed: u64,
     /// The name of its folder: a hash of everything that its result depends on.
     pub key: String,
@@ -47,7 +48,6 @@ pub(crate) struct RunInputs {
     pub values: IndexMap<String, String>,
     /// The name of its scheme.
     pub scheme: String,
-    /// Its seed.
     pub seed: u64,
     /// Everything that its result depends on, except the version of the program.
     pub json: serde_json::Value,

@@ -18,7 +18,7 @@ use timeplane_results::{Metric, ResultsError, Store};
 /// than 5 % of cases.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Until {
-    /// The metric.
+    /// The metric whose mean has to be known.
     pub metric: Metric,
     /// The half-width of its interval relative to the mean, above 0.
     pub within: f64,

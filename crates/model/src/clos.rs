@@ -9,26 +9,26 @@ use crate::units::Rate;
 /// The fabric is not a Clos network of unit links.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClosError {
-    /// Hosts' links differ.
+    /// Links of hosts have different rates.
     #[error(
         "host {host}'s link runs at {found}, host 0's at {unit}: timeslots and rates count in units of one host's link"
     )]
     Hosts {
-        /// The host.
+        /// Number of the host.
         host: u32,
-        /// Its rate.
+        /// Rate of its link.
         found: Rate,
-        /// The first host's.
+        /// Rate of the first host's link.
         unit: Rate,
     },
     /// A link between switches is slower than a host's, or differs from its peers.
     #[error("link {} between switches runs at {found}: all of a layer must be the same whole multiple of the hosts' {unit}, so that they stand for parallel unit links", link.0)]
     Units {
-        /// The link.
+        /// Number of the link.
         link: LinkId,
-        /// Its rate.
+        /// Rate of the link.
         found: Rate,
-        /// A host's.
+        /// Rate of a host's link.
         unit: Rate,
     },
     /// The fabric is not a Clos network of two or three layers.
@@ -36,17 +36,17 @@ pub enum ClosError {
     Shape {
         /// Switch with an unexpected number of next hops.
         switch: NodeId,
-        /// Its next hops.
+        /// Number of its next hops.
         found: usize,
-        /// Next hops of its peers.
+        /// Number of next hops of its peers.
         expected: usize,
     },
     /// A switch has more next hops than a path's two bytes can name.
     #[error("switch {} has {found} equal next hops, a path names one of 255 at most", switch.0)]
     Wide {
-        /// The switch.
+        /// Node of the switch.
         switch: NodeId,
-        /// Its next hops.
+        /// Number of its next hops.
         found: usize,
     },
     /// The layer above a pod has less capacity than the pod.
@@ -54,11 +54,11 @@ pub enum ClosError {
         "a pod of {edges} switches can bring {below} packets a slot to each of its upper switches, which send on {above}: only the lowest layer may be oversubscribed"
     )]
     Core {
-        /// Lower switches of a pod.
+        /// Number of lower switches of a pod.
         edges: u32,
-        /// Unit links into an upper switch of a pod.
+        /// Number of unit links into an upper switch of a pod.
         below: u32,
-        /// Unit links out of it.
+        /// Number of unit links out of an upper switch of a pod.
         above: u32,
     },
 }
@@ -66,9 +66,9 @@ pub enum ClosError {
 /// Choices of a layer, and the unit links behind each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Layer {
-    /// Equal next hops.
+    /// Number of equal next hops.
     pub choices: u32,
-    /// Rate of each, in multiples of a host's link.
+    /// Rate of the link to each choice, in multiples of a host's link.
     pub units: u32,
 }
 

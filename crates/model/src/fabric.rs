@@ -203,37 +203,37 @@ pub enum FabricError {
     /// A dimension of a topology is zero, or odd but must be even.
     #[error("{what} is {found}: {allowed}")]
     Dimension {
-        /// The parameter.
+        /// Name of the parameter.
         what: &'static str,
-        /// Its value.
+        /// Value of the parameter.
         found: u64,
-        /// What is allowed.
+        /// Description of valid values.
         allowed: &'static str,
     },
     /// A link names an unknown node, or joins a node to itself.
     #[error("link {link} joins node {node}, {reason}")]
     Link {
-        /// The number of the wire, in the order written.
+        /// Number of the wire, in input order.
         link: usize,
-        /// The node.
+        /// Number of the node.
         node: u32,
-        /// Reason.
+        /// Violated rule.
         reason: &'static str,
     },
     /// A host has more than one wire, or none.
     #[error("host {host} has {wires} wires: a host of a packet fabric has one")]
     HostWires {
-        /// The host.
+        /// Number of the host.
         host: u32,
-        /// Its wires.
+        /// Number of its wires.
         wires: usize,
     },
     /// Some hosts cannot reach each other.
     #[error("the fabric is disconnected: host {from} cannot reach host {to}")]
     Disconnected {
-        /// A host.
+        /// A host without a route.
         from: u32,
-        /// One that it cannot reach.
+        /// A host that the other one cannot reach.
         to: u32,
     },
 }
@@ -531,7 +531,7 @@ impl Fabric {
     /// The link that switch `at` takes for a packet of hash `hash` to host `to`.
     ///
     /// # Panics
-    /// Where there is no route.
+    /// If there is no route.
     #[inline]
     pub fn next_link(&self, at: NodeId, to: HostId, hash: u32) -> LinkId {
         match self.candidates(at, to) {
@@ -544,7 +544,7 @@ impl Fabric {
     /// The links that a packet of this hash crosses, first to last.
     ///
     /// # Panics
-    /// Where there is no route.
+    /// If there is no route.
     pub fn path(&self, from: HostId, to: HostId, hash: u32) -> Vec<LinkId> {
         let mut path = vec![self.uplink(from)];
         loop {
@@ -559,7 +559,7 @@ impl Fabric {
     /// The links that a packet with this tag crosses.
     ///
     /// # Panics
-    /// Where there is no route.
+    /// If there is no route.
     pub fn tagged_path(&self, from: HostId, to: HostId, tag: PathTag) -> Vec<LinkId> {
         let mut path = vec![self.uplink(from)];
         loop {
@@ -668,11 +668,11 @@ impl Fabric {
 pub enum Candidates<'a> {
     /// The destination is joined to this switch.
     Host(LinkId),
-    /// Any of these is on a shortest path; none where there is no route.
+    /// Each of these links is on a shortest path; empty if there is no route.
     Set(&'a [LinkId]),
 }
 
-/// How long each link needs for a demand.
+/// Time that each link needs for a demand.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Utilization {
     seconds: Vec<f64>,
@@ -728,7 +728,7 @@ mod tests {
     #[test]
     fn other_rates_change_no_route() {
         let n = NodeId;
-        // Two ways between two switches.
+        // Two paths between two switches.
         let wires = [(n(0), n(2), SPEC), (n(1), n(3), SPEC), (n(2), n(3), SPEC), (n(2), n(3), SPEC)];
         let fabric = Fabric::new(2, vec![Switch::default(); 2], &wires).unwrap();
         let slow = fabric.with_rates([(LinkId(4), Rate::mbps(1))]);
@@ -739,7 +739,7 @@ mod tests {
         for hash in 0..50 {
             assert_eq!(slow.path(HostId(0), HostId(1), hash), fabric.path(HostId(0), HostId(1), hash));
         }
-        // What is dead stays so.
+        // Links that are avoided stay so.
         assert!(fabric.without([LinkId(6)]).with_rates([(LinkId(4), Rate::mbps(1))]).is_dead(LinkId(7)));
     }
 

@@ -1,16 +1,18 @@
-//! What a host gets of a plan.
+//! Grants: the rights to send that a host gets from a plan.
+//!
+//! A grant says which queue may send, over which medium, at what rate and when.
 
 use crate::ids::{HostId, LinkId};
 use crate::units::{Bytes, Rate, Time};
 
-/// A queue's traffic class at a host, beside its destination. Class 0 is all that no control
-/// separates.
+/// Traffic class of a queue at a host, besides its destination. Class 0 is all traffic that no
+/// scheme separates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Class(pub u8);
 
-/// A path through the fabric, as two bytes in a packet: at every switch the tag picks among the
-/// equal candidates instead of the flow's hash. A switch that has hosts takes the low byte, any
-/// other the high byte, modulo the number of candidates: so two bytes name every path of a Clos
+/// A path through the fabric, as two bytes in a packet. At every switch, the tag selects among
+/// equal candidates instead of the flow's hash. A switch with hosts uses the low byte, any other
+/// switch the high byte, modulo the number of candidates. So two bytes name every path of a Clos
 /// network of three layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PathTag(pub u16);
@@ -22,59 +24,58 @@ impl PathTag {
     }
 }
 
-/// Over what a grant sends.
+/// The network over which a grant sends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Medium {
-    /// The packet fabric, by its own routes (ECMP).
+    /// The packet fabric, along the fabric's own routes (ECMP).
     #[default]
     Fabric,
-    /// The packet fabric, by this path.
+    /// The packet fabric, along this path.
     Path(PathTag),
-    /// A link that a controller set up: an optical circuit or a 60 GHz beam.
+    /// A link that a controller has set up: an optical circuit or a 60 GHz beam.
     Link(LinkId),
 }
 
-/// When a grant begins or ends.
+/// The event at which a grant starts or ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Trigger {
-    /// When the host's own clock shows this time.
+    /// The host's own clock shows this time.
     At(Time),
-    /// When a signal of this number comes in (a PFC frame, a heartbeat).
+    /// A signal with this number arrives (a PFC frame, a heartbeat).
     Signal(u32),
-    /// Never: an end that a later grant or the lease sets.
+    /// No event: a later grant or the lease ends the grant.
     Never,
 }
 
-/// The right to send: which queue, over what, how fast, from when to when.
+/// The right to send from a queue over a medium, at a rate, from a start to an end.
 ///
-/// A timeslot is one packet long with a path; a rate is a grant whose end is [`Trigger::Never`]; a
-/// slot of a TDMA round runs at line rate between two times or two signals; a circuit is a slot
-/// over another medium. None outlives its lease.
+/// A timeslot is a grant of one packet's length with a path. A rate is a grant whose end is
+/// [`Trigger::Never`]. A slot of a TDMA round runs at line rate between two times or two signals. A
+/// circuit is a slot over another medium. No grant outlives its lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grant {
-    /// The queue: to whom.
+    /// Destination of the queue.
     pub destination: HostId,
-    /// The queue: which class.
+    /// Class of the queue.
     pub class: Class,
-    /// Over what.
+    /// Network to send over.
     pub medium: Medium,
-    /// How fast, in wire bits per second; `None` is line rate.
+    /// Rate in wire bits per second; `None` for the line rate.
     pub rate: Option<Rate>,
-    /// The most wire bytes that may be sent; `None` is what the time allows.
+    /// Maximum wire bytes; `None` if only the time limits them.
     pub bytes: Option<Bytes>,
-    /// The most packets that may be sent; `None` is what the time allows.
+    /// Maximum number of packets; `None` if only the time limits them.
     pub packets: Option<u32>,
-    /// When it begins.
+    /// Start of the grant.
     pub start: Trigger,
-    /// When it ends; the instant itself is outside.
+    /// End of the grant, exclusive.
     pub end: Trigger,
-    /// When it ends at the latest, by the host's own clock: a controller that falls silent opens no
-    /// gate for good.
+    /// Latest end, by the host's own clock. So a controller that fails leaves no gate open.
     pub lease: Time,
 }
 
 impl Grant {
-    /// The end, where it is known before it comes: the earlier of a set end and the lease.
+    /// The end, if it is known in advance: the earlier of a fixed end and the lease.
     pub fn known_end(&self) -> Option<Time> {
         match self.end {
             Trigger::At(t) => Some(t.min(self.lease)),

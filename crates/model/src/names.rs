@@ -37,7 +37,7 @@ pub trait Named: Copy + Into<&'static str> + strum::VariantArray + strum::EnumMe
     }
 }
 
-/// A name that nothing has.
+/// A name that no variant or entry has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownName {
     kind: &'static str,

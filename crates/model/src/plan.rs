@@ -21,27 +21,27 @@ pub enum MatchingError {
     /// Two sources have one destination.
     #[error("hosts {first} and {second} both send to host {output}")]
     Shared {
-        /// The destination.
+        /// The shared destination.
         output: u32,
-        /// A source.
+        /// One source of it.
         first: u32,
-        /// Another.
+        /// Another source of it.
         second: u32,
     },
     /// A destination is not a host.
     #[error("host {input} sends to host {output}, but the hosts are 0 to {last}")]
     Range {
-        /// The source.
+        /// Source of the pair.
         input: u32,
-        /// Its destination.
+        /// Destination of the pair.
         output: u32,
-        /// The last host's number.
+        /// Number of the last host.
         last: u32,
     },
     /// A host sends to itself.
     #[error("host {host} sends to itself")]
     Itself {
-        /// The host.
+        /// Number of the host.
         host: u32,
     },
 }
@@ -84,7 +84,7 @@ impl Matching {
     pub fn len(&self) -> usize {
         self.outputs.iter().flatten().count()
     }
-    /// Whether nobody sends.
+    /// Whether no host sends.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -113,7 +113,7 @@ pub enum SlotError {
     /// A link would carry more than it can.
     #[error("link {link} would carry {load} of its {rate}, with {source_host} -> {destination} on it", source_host = source_host.0, destination = destination.0, link = link.0)]
     Overload {
-        /// The link.
+        /// Number of the link.
         link: LinkId,
         /// Load of the link in this slot.
         load: Rate,
@@ -121,21 +121,21 @@ pub enum SlotError {
         rate: Rate,
         /// Source of a transmission that uses it.
         source_host: HostId,
-        /// Its destination.
+        /// Destination of that transmission.
         destination: HostId,
     },
     /// The slot's open time is not positive.
     #[error("a slot is open for {open}: it must be positive")]
     Open {
-        /// Its open time.
+        /// Open time of the slot.
         open: Duration,
     },
     /// A host is unknown, or sends to itself.
     #[error("a slot has {source_host} -> {destination} among {hosts} hosts")]
     Hosts {
-        /// The source.
+        /// Number of the sending host.
         source_host: u32,
-        /// The destination.
+        /// Number of the receiving host.
         destination: u32,
         /// Number of hosts.
         hosts: u32,
@@ -143,9 +143,9 @@ pub enum SlotError {
     /// There is no route between two hosts, in a fabric without some of its links.
     #[error("a slot has {source_host} -> {destination}, and there is no route")]
     Unreachable {
-        /// The source.
+        /// Number of the sending host.
         source_host: u32,
-        /// The destination.
+        /// Number of the receiving host.
         destination: u32,
     },
 }
@@ -202,7 +202,7 @@ impl Slot {
         }
         Ok(Self { transmissions, open })
     }
-    /// Its transmissions.
+    /// All transmissions of the slot.
     pub fn transmissions(&self) -> &[Transmission] {
         &self.transmissions
     }
@@ -226,9 +226,9 @@ fn certain_links(fabric: &Fabric, t: &Transmission) -> Vec<LinkId> {
 /// A slot and the time after it: guard, or the dark time of a switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScheduleEntry {
-    /// The slot.
+    /// Transmissions and their open time.
     pub slot: Slot,
-    /// Time from its end to the next slot's start.
+    /// Time from the slot's end to the next slot's start.
     pub guard: Duration,
 }
 
@@ -239,9 +239,9 @@ pub struct Round(pub u64);
 /// Slots in order, with the time at which they take effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schedule {
-    /// Its number.
+    /// Number of the round.
     pub round: Round,
-    /// Opening of its first slot, by the controller's clock. A schedule takes effect at once and
+    /// Opening of the first slot, by the controller's clock. A schedule takes effect at once and
     /// completely.
     pub effective: Time,
     /// Slots in order.
@@ -348,7 +348,7 @@ mod tests {
         // Both pairs cross the root: they share the uplink of edge switch 0.
         let both = Slot::new(vec![send(0, 2), send(1, 3)], open, &tree());
         assert!(matches!(both, Err(SlotError::Overload { .. })), "{both:?}");
-        // A pair under one switch runs beside a pair across switches.
+        // A pair under one switch can send at the same time as a pair across switches.
         assert!(Slot::new(vec![send(0, 1), send(1, 2)], open, &tree()).is_ok());
         // At half the rate, both fit.
         let half = |t: Transmission| Transmission { rate: Some(Rate::gbps(5)), ..t };

@@ -13,7 +13,7 @@ pub enum UnitError {
     /// The number is missing or malformed.
     #[error("`{text}` does not start with a number: write it like `{example}`")]
     Number {
-        /// What was found.
+        /// The text in question.
         text: String,
         /// A valid example.
         example: &'static str,
@@ -21,9 +21,9 @@ pub enum UnitError {
     /// The unit is missing or unknown.
     #[error("`{text}` has {found}: allowed are {allowed}")]
     Unit {
-        /// What was found.
+        /// The text in question.
         text: String,
-        /// The unit, in words.
+        /// The unit in the text.
         found: String,
         /// Valid units.
         allowed: &'static str,
@@ -31,7 +31,7 @@ pub enum UnitError {
     /// The number does not fit the type.
     #[error("`{text}` is out of range: {range}")]
     Range {
-        /// What was found.
+        /// The text in question.
         text: String,
         /// Valid range.
         range: &'static str,

@@ -68,11 +68,11 @@ impl Fabric {
     /// The k-ary fat tree (Al-Fares, Loukissas, Vahdat, SIGCOMM 2008): `k` pods of k/2 edge and k/2
     /// aggregation switches, (k/2)² cores, k³/4 hosts.
     ///
-    /// Nodes: hosts, edges, aggregations, cores. Aggregation `a` of a pod is joined to cores `a k/2
-    /// .. (a + 1) k/2`.
+    /// Nodes are hosts, edges, aggregations, cores. Aggregation `a` of a pod is joined to cores `a
+    /// k/2 .. (a + 1) k/2`.
     ///
     /// # Errors
-    /// Where `k` is zero or odd.
+    /// If `k` is zero or odd.
     pub fn fat_tree(k: u32, switch: Switch, link: LinkSpec, uplink: LinkSpec) -> Result<Self, FabricError> {
         if k == 0 || k % 2 == 1 {
             return Err(FabricError::Dimension { what: "k", found: k.into(), allowed: "even and at least 2" });
@@ -120,7 +120,7 @@ mod tests {
             graph.add_edge(NodeIndex::new(l.to.index()), NodeIndex::new(l.from.index()), ());
         }
         for to in (0..fabric.hosts()).map(HostId) {
-            // Seen from its switch, which all hosts under it have in common.
+            // Distance from its switch, which all hosts of that switch share.
             let over = fabric.link(fabric.uplink(to)).to;
             let distance = dijkstra(&graph, NodeIndex::new(over.index()), None, |_| 1u32);
             let far = |node: NodeId| distance.get(&NodeIndex::new(node.index())).copied();
@@ -181,8 +181,8 @@ mod tests {
                 }
             }
         }
-        // The only spine's only link to a leaf: the hosts under it reach each other, and nobody
-        // else.
+        // This is the only spine's only link to a leaf: the leaf's hosts reach each other, and no
+        // other hosts.
         let tree = Fabric::tree(2, 2, sw, LINK, LINK).unwrap().without([crate::ids::LinkId(8)]);
         let reaches = |a, b| tree.reaches(HostId(a), HostId(b));
         assert!(reaches(0, 1) && reaches(2, 3) && !reaches(0, 2) && !reaches(3, 1));
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn even_splitting_loads_links_as_arithmetic_says() {
-        // Two leaves of two hosts, two spines: 1 Gb/s of wire bytes from every host to one under
+        // Two leaves of two hosts, two spines: 1 Gb/s of wire bytes from every host to a host of
         // the other leaf.
         let f = Fabric::leaf_spine(2, 2, 2, Switch::default(), LINK, LINK).unwrap();
         let pairs = [(0, 2), (1, 3), (2, 0), (3, 1)].map(|(a, b)| (HostId(a), HostId(b), 125e6));

@@ -1,7 +1,9 @@
-//! Writes one of each control frame, and of each frame of live agents, to a capture file, to be looked at with other programs' decoders.
+//! Writes one of each control frame, and of each frame of live agents, to a capture file, to be
+//! looked at with other programs' decoders.
 //!
-//! `cargo run -p timeplane-protocol --example frames -- frames.pcap`, then
-//! `tshark -r frames.pcap -V --disable-heuristic dns_udp`, as its guess at UDP on unknown ports takes some of ours for DNS.
+//! `cargo run -p timeplane-protocol --example frames -- frames.pcap`, then `tshark -r frames.pcap
+//! -V --disable-heuristic dns_udp`, as its guess at UDP on unknown ports takes some of ours for
+//! DNS.
 
 use core::net::Ipv4Addr;
 use std::error::Error;
@@ -9,9 +11,9 @@ use timeplane_model::{
     Backlog, Bytes, Class, Duration, FlowId, Grant, HostId, LinkId, Medium, Rate, Round, Time, Trigger,
 };
 use timeplane_protocol::wire::{
-    Carrier, Circuit, ClassNames, Configuration, Control, DataHeader, DataKind, Endpoint, EpsShare, ExtendedPfcFrame,
-    Heartbeat, HostPeriod, MacAddress, PORT, PauseFrame, PeriodSchedule, PfcClass, PfcFrame, Quanta, SignalEncoding,
-    SignalKey, UNGATED, UdpFrame, Via, encode_repair,
+    Circuit, ClassNames, Configuration, Control, DataHeader, DataKind, Endpoint, EpsShare, ExtendedPfcFrame, Heartbeat,
+    HostPeriod, MacAddress, PORT, PauseFrame, PeriodSchedule, PfcClass, PfcFrame, Quanta, SignalEncoding,
+    SignalEtherType, SignalKey, UNGATED, UdpFrame, Via, encode_repair,
 };
 use timeplane_protocol::{
     BacklogReport, Gathered, Grants, LinkReport, LinkSample, LinkUse, Message, Part, Pfc, QueueSample, RackFlyways,
@@ -58,7 +60,7 @@ pub fn frames() -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
     all.push(PfcFrame::all_but(controller, 1 << 2, slot).encode().to_vec());
     let mut extended = ExtendedPfcFrame::all_but(controller, host, (1, 42), Some(class(1234)?), slot);
     all.push(extended.encode().to_vec());
-    extended.carrier = Carrier::MacControl;
+    extended.ether_type = SignalEtherType::MacControl;
     all.push(extended.encode().to_vec());
     let signal = Pfc { epoch: 1, sequence: 43, open: Some(1234), hold: Duration::from_us(315) };
     all.push(signal.encode(controller, host)?.to_vec());

@@ -50,7 +50,6 @@ pub enum Input {
     Backlog(Backlog),
     /// For controllers: these links are known to be down. Replaces earlier news; an empty list
     /// means that all links work.
-    /// a controller.
     Down(Vec<LinkId>),
     /// For controllers of slots: these links have these rates from this time on, which may be past.
     Rates(Time, Vec<(LinkId, Rate)>),

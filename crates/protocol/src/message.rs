@@ -1,6 +1,6 @@
 //! Messages between agents.
 //!
-//! Most of them tell a state rather than a change, so that the newest one makes good for all that
+//! Most messages describe a state rather than a change, so the newest one makes up for all that
 //! were lost.
 
 use crate::wire::long_times;
@@ -125,7 +125,7 @@ pub struct RackFlyways {
     pub shares: Vec<RackShare>,
 }
 
-/// A link of a rack.
+/// A radio link or circuit between this rack and another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RackLink {
     /// The rack at the other end.

@@ -1,4 +1,5 @@
 //! The planning algorithms as functions over numpy arrays; `timeplane.algorithms` documents them.
+//! Arguments are checked here, so the algorithms never panic on input from Python.
 
 use numpy::ndarray::{Array2, ArrayView2};
 use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
@@ -30,7 +31,7 @@ fn pairs(array: ArrayView2<'_, u32>, left: usize, right: usize) -> PyResult<Vec<
     }
 }
 
-/// A color for every edge, with the fewest colors, and how many those are.
+/// Colors the edges with the fewest colors; returns the colors and their number.
 #[pyfunction]
 pub(crate) fn color<'py>(
     py: Python<'py>,
@@ -52,7 +53,7 @@ pub(crate) fn color<'py>(
     Ok((PyArray1::from_vec(py, out), number))
 }
 
-/// A color for every edge, spread evenly over a power of two of colors.
+/// Colors the edges evenly with `colors` colors, a power of two.
 #[pyfunction]
 pub(crate) fn color_within<'py>(
     py: Python<'py>,
@@ -70,11 +71,11 @@ pub(crate) fn color_within<'py>(
     Ok(PyArray1::from_vec(py, out))
 }
 
-/// Colors and moves, an entry for each edge.
+/// For each edge, its color and its number of moved edges.
 type Colored<'py> = (Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<usize>>);
 
-/// Edges colored one after the other: colors at the end (-1: there was none), and how many others
-/// each one moved.
+/// Colors edges one after the other; returns the final colors (-1: no color was free) and the
+/// number of other edges that each one moved.
 #[pyfunction]
 pub(crate) fn color_one_by_one<'py>(
     py: Python<'py>,
@@ -95,7 +96,7 @@ pub(crate) fn color_one_by_one<'py>(
     Ok((PyArray1::from_vec(py, of), PyArray1::from_vec(py, moved)))
 }
 
-/// Checked arguments of allocations: pairs with the slots they want.
+/// Checks the arguments of allocations; returns pairs with their wanted numbers of slots.
 fn wants(
     nodes: usize,
     pairs_of: ArrayView2<'_, u32>,
@@ -124,7 +125,7 @@ fn table<'py>(py: Python<'py>, allocations: &[(usize, Allocation)]) -> Bound<'py
     PyArray2::from_owned_array(py, rows)
 }
 
-/// Greedy maximal matchings, the first pairs first.
+/// Greedy maximal matchings, in the order of the pairs.
 #[pyfunction]
 pub(crate) fn greedy<'py>(
     py: Python<'py>,
@@ -139,7 +140,8 @@ pub(crate) fn greedy<'py>(
     Ok(table(py, &out.into_iter().map(|a| (usize::from(a.slot), a)).collect::<Vec<_>>()))
 }
 
-/// Batches of timeslots, least recently served pairs first; slots are numbered through.
+/// Allocates batches of timeslots, least recently served pairs first. Slots are numbered across
+/// batches.
 #[pyfunction]
 pub(crate) fn allocate<'py>(
     py: Python<'py>,
@@ -176,7 +178,7 @@ fn capacities(of: &PyReadonlyArray1<'_, f64>) -> PyResult<Vec<f64>> {
     }
 }
 
-/// Hosts, and the positive entries of a matrix.
+/// The hosts' capacities, and the positive entries of a matrix.
 fn matrix(
     offered: ArrayView2<'_, f64>,
     send: &PyReadonlyArray1<'_, f64>,
@@ -205,7 +207,7 @@ fn dense<'py>(py: Python<'py>, n: usize, offered: &[Offered], rates: &[f64]) -> 
     PyArray2::from_owned_array(py, all)
 }
 
-/// Rates scaled up and down; with their bound and the rounds it took.
+/// Scales rates up and down; returns the rates, their bound and the number of rounds.
 #[pyfunction]
 pub(crate) fn scale_both<'py>(
     py: Python<'py>,
@@ -220,7 +222,7 @@ pub(crate) fn scale_both<'py>(
     Ok((dense(py, hosts.len(), &offered, &scaled.rates), scaled.bound, scaled.rounds))
 }
 
-/// Rates scaled down only.
+/// Scales rates down only.
 #[pyfunction]
 pub(crate) fn scale_down<'py>(
     py: Python<'py>,
@@ -232,7 +234,7 @@ pub(crate) fn scale_down<'py>(
     Ok(dense(py, hosts.len(), &offered, &rates::scale_down(&hosts, &offered)))
 }
 
-/// Flows from their links one after the other, and how many each has.
+/// Builds flows: `links` are those of all flows in order, `hops` the number of links of each flow.
 fn flows(
     capacity: &[f64],
     links: &PyReadonlyArray1<'_, u32>,
@@ -279,7 +281,8 @@ pub(crate) fn max_min<'py>(
     Ok(PyArray1::from_vec(py, py.detach(|| rates::max_min(&capacity, &flows))))
 }
 
-/// Proportionally fair rates from prices that nobody has paid yet, and how far links are off.
+/// Proportionally fair rates from initial prices; returns the rates and the largest relative error
+/// of a link.
 #[pyfunction]
 pub(crate) fn proportional<'py>(
     py: Python<'py>,
@@ -310,7 +313,7 @@ pub(crate) enum Value {
 }
 
 impl Value {
-    /// `number` makes it of a number that is finite and below `most`.
+    /// Parses a text, or converts a finite number from 0 to `most` by `number`.
     fn read<T: FromStr<Err: Display>>(self, name: &str, most: f64, number: fn(f64) -> T) -> PyResult<T> {
         match self {
             Self::Text(text) => text.parse().map_err(|e| invalid(format_args!("{name}: {e}"))),
@@ -337,11 +340,11 @@ fn matching(outputs: PyReadonlyArray1<'_, i64>) -> PyResult<Matching> {
     Matching::new(outputs).map_err(invalid)
 }
 
-/// Matchings, dark times, open times; then finish, bound, share.
+/// Matchings, dark times and open times; then finish time, bound and served share.
 type Schedule<'py> =
     (Bound<'py, PyArray2<i64>>, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, Option<f64>, f64, f64);
 
-/// A circuit schedule and what it does.
+/// Computes a circuit schedule and evaluates it.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)] // They are the fields of one struct, and keywords in Python.
 pub(crate) fn circuit_schedule<'py>(
@@ -389,7 +392,7 @@ pub(crate) fn circuit_schedule<'py>(
         dark: dark.duration("dark")?,
         retune: if moved { Retune::Moved } else { Retune::AllStop },
         least_open: least_open.duration("least_open")?,
-        // Not looked at by schedules without one.
+        // Ignored by schedules without a window.
         window: window.map_or(Ok(Duration::from_secs(1_000_000)), |w| w.duration("window"))?,
         most,
     };
@@ -411,7 +414,7 @@ pub(crate) fn circuit_schedule<'py>(
             row[i.index()] = i64::from(j.0);
         }
     }
-    // Divided, so that 20 us are the number that is written so.
+    // Division gives the double nearest to the decimal number: 20 us is exactly `2e-5`.
     let seconds = |d: Duration| d.as_ps() as f64 / 1e12;
     let dark = plan.iter().map(|c| seconds(c.dark)).collect();
     let open = plan.iter().map(|c| seconds(c.open)).collect();

@@ -1,4 +1,5 @@
-//! From errors in Rust to exceptions in Python: the one place where that is done.
+//! Converts errors in Rust to the exception classes of `timeplane._errors`. No other module creates
+//! them.
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -13,7 +14,8 @@ fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     py.import("timeplane._errors")?.getattr(name)
 }
 
-/// An exception of a class of `timeplane._errors`; where even that fails, what failed.
+/// Makes an exception of a class of `timeplane._errors`. If that fails, returns the error of the
+/// attempt.
 fn make(py: Python<'_>, name: &str, fill: impl FnOnce(&Bound<'_, PyDict>) -> PyResult<()>, text: &str) -> PyErr {
     let built = class(py, name).and_then(|class| {
         let keywords = PyDict::new(py);
@@ -23,7 +25,7 @@ fn make(py: Python<'_>, name: &str, fill: impl FnOnce(&Bound<'_, PyDict>) -> PyR
     built.map_or_else(|e| e, PyErr::from_value)
 }
 
-/// One thing about a scenario, as `timeplane.Issue`.
+/// A problem of a scenario as a `timeplane.Issue`.
 pub(crate) fn issue(py: Python<'_>, issue: &Issue) -> PyResult<Py<PyAny>> {
     let place = issue.location.as_ref();
     let fields = (
@@ -45,7 +47,7 @@ pub(crate) fn scenario(py: Python<'_>, error: &ScenarioError) -> PyErr {
     make(py, "ScenarioError", fill, &error.to_string())
 }
 
-/// A scenario that is refused for one reason outside of its own text.
+/// Makes a `ScenarioError` with one issue whose cause is outside of the scenario's text.
 fn refused(py: Python<'_>, key: &str, text: &str, file: Option<&str>, line: Option<u64>) -> PyErr {
     let fill = |keywords: &Bound<'_, PyDict>| {
         let issue = class(py, "Issue")?.call1((key, text, None::<&str>, file, line, None::<u64>))?;
@@ -70,7 +72,7 @@ fn fabric(py: Python<'_>, error: &FabricError) -> PyErr {
     refused(py, "fabric", &format!("fabric: {error}"), None, None)
 }
 
-/// A run that failed, or its results.
+/// Makes a `RunError` for a failed run or unreadable results.
 pub(crate) fn failed(py: Python<'_>, text: &str, scheme: Option<&str>, seed: Option<u64>) -> PyErr {
     let fill = |keywords: &Bound<'_, PyDict>| {
         keywords.set_item("scheme", scheme)?;

@@ -25,7 +25,7 @@ type Planned<'py> = (
     (f64, f64, f64),
 );
 
-/// A phase's plan, and how many links were kept, begun and ended.
+/// The plan of a phase, and the numbers of links that were kept, added and removed.
 type PlannedPhase<'py> = (Planned<'py>, (usize, usize, usize));
 
 fn planned<'py>(py: Python<'py>, plan: &FlywayPlan) -> Planned<'py> {
@@ -63,8 +63,8 @@ fn antenna(name: &str) -> PyResult<Antenna> {
     found.map(AntennaName::antenna).map_err(invalid)
 }
 
-/// What a plan needs beside its demand.
-struct Setting {
+/// Everything that a plan needs except its demand.
+struct PlanInputs {
     controller: FlywayPlanner,
     wired: Wired,
     field: Field,
@@ -83,7 +83,7 @@ fn setting(
     oversubscription: u32,
     core: bool,
     circuits: Option<(usize, Value)>,
-) -> PyResult<Setting> {
+) -> PyResult<PlanInputs> {
     let wired = if core { Wired::oversubscribed } else { Wired::oversubscribed_racks };
     let wired = wired(racks, oversubscription).map_err(invalid)?;
     let controller = FlywayPlanner::new(FlywayPolicy::named(policy).map_err(invalid)?.build());
@@ -91,8 +91,8 @@ fn setting(
         return Err(invalid(format_args!("{radios} radios on {channels} channels: 64 at most")));
     }
     let layout = layout(racks, positions)?;
-    // Without an antenna there are no radios, and without circuits no ports: one kind of set does
-    // for all.
+    // Without an antenna there are no radios, and without circuits no ports, so one kind of link
+    // set covers both.
     let field = Field::new(&layout, antenna(antenna_name.unwrap_or("isotropic"))?, &LinkBudget::default());
     let radios = if antenna_name.is_some() { radios } else { 0 };
     let (ports, rate) = match circuits {
@@ -100,7 +100,7 @@ fn setting(
         None => (0, Rate::gbps(1)),
     };
     let circuits = Ports::new(racks, ports, rate, Duplex::Full).map_err(invalid)?;
-    Ok(Setting {
+    Ok(PlanInputs {
         controller,
         wired,
         field,
@@ -136,14 +136,14 @@ fn layout(racks: usize, positions: Option<PyReadonlyArray2<'_, f64>>) -> PyResul
     Layout::new(Rack::default(), &middles).map_err(invalid)
 }
 
-impl Setting {
+impl PlanInputs {
     fn links(&self) -> Either<RadioLinks<&Field>, Ports> {
         let radios = RadioLinks::new(&self.field, self.rules.clone());
         Either::new(radios, self.circuits.clone()).expect("both are of the same racks, and empty")
     }
 }
 
-/// Links and shares for one matrix.
+/// Plans links and shares for one demand matrix.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)] // They are keywords in Python.
 pub(crate) fn flyways<'py>(
@@ -167,7 +167,8 @@ pub(crate) fn flyways<'py>(
     Ok(planned(py, &plan))
 }
 
-/// Plans of phases one after the other, each with how many links were kept, begun and ended.
+/// Plans consecutive phases; each plan comes with the numbers of links that were kept, added and
+/// removed.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)] // They are keywords in Python.
 pub(crate) fn flyway_phases<'py>(
@@ -198,13 +199,13 @@ pub(crate) fn flyway_phases<'py>(
     Ok(phases.iter().map(|p| (planned(py, &p.plan), (p.kept, p.begun, p.ended))).collect())
 }
 
-/// Names of the policies, and a line about each.
+/// The names of the policies with a line about each.
 #[pyfunction]
 pub(crate) fn flyway_policies() -> Vec<(&'static str, &'static str)> {
     FlywayPolicy::all().iter().map(|p| (p.name(), p.about())).collect()
 }
 
-/// Seconds of a beam training of two ends with so many sectors each.
+/// Duration of a beam training in seconds, for two ends with `sectors` sectors each.
 #[pyfunction]
 pub(crate) fn beam_training(sectors: u32, mac: &str) -> PyResult<f64> {
     if sectors > 1024 {
@@ -214,7 +215,7 @@ pub(crate) fn beam_training(sectors: u32, mac: &str) -> PyResult<f64> {
     Ok(Pointing::Trained { mac, sectors }.takes().as_ps() as f64 / 1e12)
 }
 
-/// Gain in dBi of an antenna by degrees off its axis, in the horizontal plane.
+/// Gain of an antenna in dBi, by angle from its axis in degrees, in the horizontal plane.
 #[pyfunction]
 pub(crate) fn antenna_gain<'py>(
     py: Python<'py>,
@@ -230,8 +231,8 @@ pub(crate) fn antenna_gain<'py>(
     Ok(PyArray1::from_iter(py, degrees.iter().map(gain)))
 }
 
-/// OFDM rates in bit/s over distances in meters, both antennas pointed at each other and nobody
-/// else sending; 0 where there is none.
+/// OFDM rates in bit/s by distance in meters, for two antennas that point at each other without
+/// interference; 0 if no rate is possible.
 #[pyfunction]
 pub(crate) fn link_rate<'py>(
     py: Python<'py>,

@@ -1,7 +1,7 @@
-//! Python classes over the Rust crates: `timeplane._core`.
+//! The Python module `timeplane._core`: Python classes over the Rust crates.
 //!
-//! Only what has to be in Rust is here: reading scenarios, running them without the interpreter's
-//! lock, tables as Arrow streams, schedulers written in Python. What a user sees is the package in
+//! It holds only what has to be in Rust: reading scenarios, running them without the interpreter's
+//! lock, tables as Arrow streams, and schedulers written in Python. Users import the package in
 //! `python/timeplane`.
 
 mod algorithms;
@@ -68,8 +68,8 @@ mod _core {
         Ok(timeplane_results::stats::t_quantile(p, freedom))
     }
 
-    /// Mean of some values and half of its confidence interval, which a single one does not have;
-    /// nothing of none.
+    /// The mean of some values and the half-width of its confidence interval. A single value has no
+    /// half-width; no values give `None`.
     #[pyfunction]
     fn interval(values: Vec<f64>, level: f64) -> PyResult<Option<(f64, Option<f64>)>> {
         if !(level > 0.0 && level < 1.0) {
@@ -79,7 +79,8 @@ mod _core {
     }
 
     /// The p-value of two one-sided paired t-tests that `values` differ from `baseline` by less
-    /// than `margin`, relative to it; nothing under two pairs, and where a baseline is 0.
+    /// than `margin`, relative to the baseline; `None` with fewer than two pairs, or if a baseline
+    /// is 0.
     #[pyfunction]
     fn equivalence(values: Vec<f64>, baseline: Vec<f64>, margin: f64) -> PyResult<Option<f64>> {
         if values.len() != baseline.len() || margin.is_nan() || margin <= 0.0 {

@@ -1,4 +1,5 @@
-//! A results folder, read-only: its runs, tables and comparison.
+//! A results folder, read-only: its runs, tables and comparison. Reading takes no lock, so a folder
+//! can be read while a batch writes to it.
 
 use crate::error;
 use crate::table::{Label, Part, Table};

@@ -1,4 +1,5 @@
-//! Scenarios that were read and checked.
+//! Scenarios that were read and checked: from a TOML file or from JSON, with overrides and sweeps.
+//! Problems become exceptions with the location of each value.
 
 use crate::error;
 use pyo3::exceptions::PyValueError;
@@ -6,13 +7,13 @@ use pyo3::prelude::*;
 use std::path::PathBuf;
 use timeplane_schedule::Schedulers;
 
-/// A scenario that was read, with the places of its values.
+/// A scenario with the locations of its values.
 #[pyclass(frozen, module = "timeplane._core")]
 pub(crate) struct Loaded(pub timeplane_scenario::Loaded);
 
 #[pymethods]
 impl Loaded {
-    /// Reads a TOML file; every override is a dotted key and one value, or several that are swept.
+    /// Reads a TOML file. An override is a dotted key with one value, or several values to sweep.
     #[staticmethod]
     #[pyo3(signature = (path, overrides=vec![]))]
     fn from_file(py: Python<'_>, path: PathBuf, overrides: Vec<(String, Vec<String>)>) -> PyResult<Self> {
@@ -20,8 +21,7 @@ impl Loaded {
         loaded.map(Self).map_err(|e| error::scenario(py, &e))
     }
 
-    /// Takes a scenario as JSON text; `base` is the folder in which files that it names are looked
-    /// up.
+    /// Takes a scenario as JSON text. File names in it are relative to the folder `base`.
     #[staticmethod]
     #[pyo3(signature = (text, base, overrides=vec![]))]
     fn from_json(py: Python<'_>, text: &str, base: PathBuf, overrides: Vec<(String, Vec<String>)>) -> PyResult<Self> {
@@ -30,25 +30,25 @@ impl Loaded {
         loaded.map(Self).map_err(|e| error::scenario(py, &e))
     }
 
-    /// The scenario as JSON text in its canonical form, defaults written out.
+    /// The scenario as canonical JSON text, with defaults.
     fn to_json(&self) -> String {
         self.0.scenario.to_json().to_string()
     }
 
-    /// Name of the folder of its results.
+    /// Name of the results folder.
     #[getter]
     fn name(&self) -> String {
         self.0.name()
     }
 
-    /// The folder in which files that it names are looked up.
+    /// The folder that file names in the scenario are relative to.
     #[getter]
     fn base(&self) -> PathBuf {
         self.0.base.clone()
     }
 
-    /// Checks everything, also what it names; gives what is doubtful. `schedulers` are known beside
-    /// the built-in ones.
+    /// Checks the scenario and the files that it names; returns warnings. `schedulers` are names in
+    /// addition to the built-in schedulers.
     fn validate(&self, py: Python<'_>, schedulers: Vec<String>) -> PyResult<Vec<Py<PyAny>>> {
         let warnings = py.detach(|| {
             let built_in = Schedulers::built_in();

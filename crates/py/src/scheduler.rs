@@ -1,4 +1,5 @@
-//! Schedulers written in Python.
+//! Schedulers written in Python: a function or a class that turns a demand matrix into matchings
+//! and durations. An exception ends the batch with a `RunError`.
 
 use crate::error;
 use numpy::prelude::*;
@@ -14,31 +15,33 @@ use timeplane_model::{
 };
 use timeplane_schedule::{Scheduler, SchedulerFactory, Standing};
 
-/// So many empty plans in a row while bytes wait are a mistake: the run would never end.
+/// Maximum number of consecutive empty plans while hosts have a backlog; more would never end the
+/// run.
 const MOST_IDLE: u32 = 10_000;
 
-/// What the scenario says about slots: given to a scheduler that is a class when it is made.
+/// Slot parameters of the scenario; the constructor of a scheduler class gets them.
 #[pyclass(frozen, module = "timeplane")]
 pub(crate) struct SlotParameters(timeplane_schedule::SlotParameters);
 
 #[pymethods]
 impl SlotParameters {
-    /// How long the gates of a slot are open, in seconds.
+    /// Time for which the gates of a slot are open, in seconds.
     #[getter]
     fn slot(&self) -> f64 {
         self.0.open.as_secs_f64()
     }
-    /// From a slot's end to the next one's begin, in seconds.
+    /// Time between the end of a slot and the start of the next, in seconds.
     #[getter]
     fn guard(&self) -> f64 {
         self.0.guard.as_secs_f64()
     }
-    /// The most slots of a round.
+    /// Maximum number of slots in a round.
     #[getter]
     fn round_slots(&self) -> u32 {
         self.0.slots
     }
-    /// The largest frame, in wire bytes: who may not cut a frame has no use for a grant of less.
+    /// Size of the largest frame in wire bytes. Frames are not cut, so a smaller grant may be of no
+    /// use.
     #[getter]
     fn frame_bytes(&self) -> u64 {
         self.0.frame.get()
@@ -72,13 +75,14 @@ impl Failure {
 struct PythonScheduler {
     name: String,
     parameters: timeplane_schedule::SlotParameters,
-    /// Takes the demand; `None` where it could not be made.
+    /// Called with the demand; `None` if the class could not be instantiated.
     call: Option<Py<PyAny>>,
     idle: u32,
     failure: Arc<Failure>,
 }
 
-/// A factory for `scheduler`: a class is made once a run, anything else is called as it is.
+/// A factory for `scheduler`. A class is instantiated once per run; any other callable is used as
+/// it is.
 pub(crate) fn factory(name: String, scheduler: Py<PyAny>, failure: Arc<Failure>) -> SchedulerFactory {
     Arc::new(move |&parameters| {
         let call = Python::attach(|py| {
@@ -93,7 +97,7 @@ pub(crate) fn factory(name: String, scheduler: Py<PyAny>, failure: Arc<Failure>)
     })
 }
 
-/// A `RunError` that carries what happened as its cause.
+/// A `RunError` with `cause` as its cause.
 fn stopped(py: Python<'_>, name: &str, what: &str, cause: PyErr) -> PyErr {
     let error = error::failed(py, &format!("scheduler `{name}` {what}: {cause}"), None, None);
     error.set_cause(py, Some(cause));
@@ -106,8 +110,8 @@ fn invalid(what: impl Display) -> PyErr {
 
 impl Scheduler for PythonScheduler {
     fn plan(&mut self, demand: &Demand, fabric: &Fabric, standing: &Standing) -> Plan {
-        // A plan of rates is refused by a controller of slots, so that a run whose scheduler has
-        // failed never counts as complete.
+        // The slot controller rejects a plan of rates, so that a run whose scheduler has failed
+        // never counts as complete.
         let hosts = fabric.hosts() as usize;
         let refused = || Plan::Rates(RateMatrix::new(vec![Rate::ZERO; hosts * hosts], fabric).expect("no rate at all"));
         let Some(call) = self.call.as_ref().filter(|_| !self.failure.is_set()) else { return refused() };
@@ -137,7 +141,7 @@ impl Scheduler for PythonScheduler {
     }
 }
 
-/// Calls it, and makes slots of what it returns.
+/// Calls the scheduler and converts what it returns to slots.
 fn entries(
     call: &Bound<'_, PyAny>,
     demand: &Demand,
@@ -179,13 +183,13 @@ fn entries(
     slots.into_iter().zip(opens).enumerate().map(entry).collect()
 }
 
-/// The same exception with the slot's number in front, where it is one of ours.
+/// The exception with the slot's number in front, if it is a `ValueError` or a `TypeError`.
 fn at(py: Python<'_>, k: usize, e: PyErr) -> PyErr {
     let ours = e.is_instance_of::<PyValueError>(py) || e.is_instance_of::<PyTypeError>(py);
     if ours { invalid(format!("slot {k}: {}", e.value(py))) } else { e }
 }
 
-/// Per source its destination, from an array of integers; -1 is silent.
+/// The destination of each source, from an array of integers; -1 is none.
 fn outputs(array: &Bound<'_, PyAny>, hosts: usize) -> PyResult<Vec<Option<HostId>>> {
     let py = array.py();
     let array = py.import("numpy")?.call_method1("asarray", (array,))?;
@@ -210,7 +214,8 @@ fn outputs(array: &Bound<'_, PyAny>, hosts: usize) -> PyResult<Vec<Option<HostId
     array.as_array().iter().enumerate().map(host).collect()
 }
 
-/// How long each slot is open: one duration for all, or one for each; `None` is the scenario's.
+/// The time for which each slot is open, from one duration for all slots or one for each; `None`
+/// stands for the scenario's.
 fn opens(durations: &Bound<'_, PyAny>, slots: usize, usual: Duration) -> PyResult<Vec<Duration>> {
     if durations.is_none() {
         return Ok(vec![usual; slots]);
@@ -241,7 +246,7 @@ fn duration(value: &Bound<'_, PyAny>) -> PyResult<Duration> {
     Ok(Duration::from_secs_f64(seconds))
 }
 
-/// At the rate of the slowest link that is surely crossed.
+/// A transmission at the rate of the slowest link that it crosses for certain.
 fn transmission(fabric: &Fabric, source: HostId, destination: HostId) -> Transmission {
     let line = fabric.link(fabric.uplink(source)).spec.rate;
     let path = if fabric.is_single_path(source, destination) {

@@ -1,4 +1,5 @@
-//! Sweeps whose runs are distributed by Python, over Dask for example.
+//! Sweeps whose runs are distributed by Python, over Dask for example. The process that opened the
+//! sweep writes the results; workers return files.
 
 use crate::error;
 use crate::results::{Comparison, Results};

@@ -1,4 +1,6 @@
 //! Angles and directions.
+//!
+//! Angles are in degrees and wrap around.
 
 use crate::math::{atan2_degrees, sin_cos_degrees};
 use crate::space::{Point, Vector};
@@ -10,13 +12,13 @@ use core::ops::{Add, Neg, Sub};
 pub struct Angle(f64);
 
 impl Angle {
-    /// No angle.
+    /// The angle 0°.
     pub const ZERO: Self = Self(0.0);
 
     /// Wraps `degrees`.
     ///
     /// # Panics
-    /// If they are not finite.
+    /// If `degrees` is not finite.
     pub fn degrees(degrees: f64) -> Self {
         assert!(degrees.is_finite(), "an angle is finite");
         // The remainder is exact, so whole degrees stay whole; most sums need none.
@@ -29,7 +31,7 @@ impl Angle {
             r
         })
     }
-    /// In degrees, in (-180, 180].
+    /// Degrees in (-180, 180].
     pub const fn as_degrees(self) -> f64 {
         self.0
     }
@@ -37,7 +39,7 @@ impl Angle {
     pub fn sin_cos(self) -> (f64, f64) {
         sin_cos_degrees(self.0)
     }
-    /// Without its sign.
+    /// Absolute value.
     pub fn abs(self) -> Self {
         Self(self.0.abs())
     }
@@ -76,14 +78,14 @@ impl fmt::Debug for Angle {
 /// 90°).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Direction {
-    /// In the horizontal plane.
+    /// Angle in the horizontal plane.
     pub azimuth: Angle,
-    /// Above the horizontal plane.
+    /// Angle above the horizontal plane.
     pub elevation: Angle,
 }
 
 impl Direction {
-    /// In the horizontal plane.
+    /// A direction in the horizontal plane.
     pub const fn level(azimuth: Angle) -> Self {
         Self { azimuth, elevation: Angle::ZERO }
     }

@@ -60,7 +60,7 @@ pub enum AntennaError {
     Beamwidth {
         /// Width at half power.
         found: Angle,
-        /// What is allowed.
+        /// Description of valid widths.
         allowed: &'static str,
     },
     /// The gain is impossible for such an antenna.
@@ -68,17 +68,17 @@ pub enum AntennaError {
     Gain {
         /// The gain.
         found: Db,
-        /// What is allowed.
+        /// Description of valid gains.
         allowed: String,
     },
     /// The number of elements does not give the beam.
     #[error("{elements} elements in a row for a beam of {beamwidth}: {allowed}")]
     Elements {
-        /// How many.
+        /// Number of elements in a row.
         elements: u32,
         /// The width at half power.
         beamwidth: Angle,
-        /// What is allowed.
+        /// Description of valid numbers.
         allowed: &'static str,
     },
     /// The share of power outside the beam is out of range.

@@ -42,8 +42,8 @@ pub fn bit_error_rate(excess: Db) -> f64 {
     bit_error_rate_of_ratio(excess.ratio())
 }
 
-/// The same by the ratio of the SINR to that at the sensitivity, without a logarithm, for hot
-/// loops.
+/// The bit error rate from the ratio of the SINR to that at the sensitivity. Takes no logarithm,
+/// for hot loops.
 ///
 /// # Panics
 /// If the ratio is negative or NaN.

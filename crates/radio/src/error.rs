@@ -9,37 +9,37 @@ pub enum InputError {
     /// The file as a whole is invalid.
     #[error("{file}: {found}: {allowed}")]
     File {
-        /// The file.
+        /// Name of the file.
         file: String,
-        /// What was found.
+        /// Text or value in the file.
         found: String,
-        /// What is allowed.
+        /// Description of valid content.
         allowed: String,
     },
     /// A line is invalid.
     #[error("{file}:{line}: {found}: {allowed}")]
     Line {
-        /// The file.
+        /// Name of the file.
         file: String,
-        /// Counted from 1.
+        /// Number of the line, from 1.
         line: u64,
-        /// What was found.
+        /// Text or value in the line.
         found: String,
-        /// What is allowed.
+        /// Description of valid lines.
         allowed: String,
     },
     /// A cell of a table is invalid.
     #[error("{file}:{line}: column `{column}` is `{found}`: {allowed}")]
     Cell {
-        /// The file.
+        /// Name of the file.
         file: String,
-        /// Counted from 1.
+        /// Number of the line, from 1.
         line: u64,
-        /// The column's name.
+        /// Name of the column.
         column: String,
-        /// What was found.
+        /// Text or value in the cell.
         found: String,
-        /// What is allowed.
+        /// Description of valid cells.
         allowed: String,
     },
 }

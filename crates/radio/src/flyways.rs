@@ -41,7 +41,7 @@ impl Default for FlywayRules {
     }
 }
 
-/// A link between two racks. Data may flow in both directions, with acknowledgments in the other
+/// A link between two racks. Data may flow in both directions, with acknowledgments in the opposite
 /// one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flyway {
@@ -49,7 +49,7 @@ pub struct Flyway {
     pub a: usize,
     /// The other end.
     pub b: usize,
-    /// From 0.
+    /// Number of the channel, from 0.
     pub channel: usize,
     /// Rate that both ends sustain whatever others send.
     pub mcs: Mcs,

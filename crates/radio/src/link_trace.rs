@@ -45,26 +45,26 @@ pub struct LinkTraceState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LinkTraceError {
-    /// A step is not above zero.
+    /// An interval is not above zero.
     #[error("{what} of {found}: it must be above 0")]
     Step {
-        /// Name of the step.
+        /// Name of the interval.
         what: &'static str,
-        /// Its length.
+        /// The invalid interval.
         found: Duration,
     },
-    /// The length is negative.
+    /// The length of the trace is negative.
     #[error("a link_trace of {found}: at least 0")]
     Length {
-        /// The length.
+        /// The negative length.
         found: Duration,
     },
     /// There are too many states.
     #[error("{length} in steps of {every}: at most {most} steps", most = LinkTrace::MOST)]
     TooLong {
-        /// The length.
+        /// Length of the trace.
         length: Duration,
-        /// The step.
+        /// Interval between states.
         every: Duration,
     },
 }

@@ -190,11 +190,11 @@ impl Mcs {
     pub fn name(self) -> &'static str {
         self.row().name
     }
-    /// Its physical layer.
+    /// Physical layer that the MCS belongs to.
     pub fn phy(self) -> Phy {
         self.row().phy
     }
-    /// Its modulation.
+    /// Mapping of bits to symbols.
     pub fn modulation(self) -> Modulation {
         self.row().modulation
     }

@@ -1,6 +1,6 @@
 //! Propagation from one antenna to another: free space, walls, and bodies in between.
 //!
-//! Rooms are boxes with rays of a few reflections.
+//! Rooms are boxes, with direct rays and rays of one reflection.
 
 mod blocker;
 mod budget;

@@ -70,36 +70,37 @@ impl Walk {
     }
 }
 
-/// A room with two antennas, and somebody who walks between them.
+/// A room with two antennas, and a body that moves between them.
 ///
-/// In both, 60 GHz, seven beams from -30° to 30° on both sides, a horn of 20 dBi (14° E, 15° H)
-/// sends and an array of 32 patches of 17 dBi (24° E, 11° H) listens. Rooms, reflections, and how
-/// often a matrix is taken in B are ours.
+/// Both rooms use 60 GHz and seven beams from -30° to 30° at each end. A horn of 20 dBi (14° E, 15°
+/// H) sends, and an array of 32 patches of 17 dBi (24° E, 11° H) receives. The paper omits the
+/// rooms' sizes, the reflections, and the interval between matrices in B; these values are this
+/// project's own.
 ///
 /// | | A | B |
 /// | --- | --- | --- |
-/// | heights, distance | 1 m and 1 m, 3 m | 1.6 m and 1 m, 3.5 m as the ray goes |
+/// | heights, distance | 1 m and 1 m, 3 m | 1.6 m and 1 m, 3.5 m along the ray |
 /// | room | laboratory, 8 m x 6 m x 3 m, the link along its length | aisle of 1.6 m x 3.25 m between partitions, 2.7 m high, from corner to corner, 0.1 m off the partitions |
-/// | reflectors | two metal cabinets of 1.2 m x 0.4 m x 2 m along the link, 0.8 m and 0.9 m off it | none but the partitions |
-/// | losses of a reflection | cabinets 3 dB, walls 7.53, ceiling and floor 10 | partitions 20 dB, ceiling 15, floor 20 |
-/// | who walks | trolley, 0.5 m x 1.2 m | manikin, 0.3 m x 1.9 m |
-/// | extra loss in its shadow | 15 dB | 27 dB: with its edges, 34 dB in the middle, where the paper cites 15 (a hand) to 35 |
-/// | speed, crossing | 0.5 m/s, at 0.25 of the way | 0.1 m/s, at 0.5 of the way |
-/// | begins before the line | 1.2 m | 0.5 m |
-/// | a matrix every | 0.2 m | 0.02 m |
-/// | level with nobody in the way | as B's sender has it at 3 m: -64.7 dBm | -66 dBm |
+/// | reflectors | two metal cabinets of 1.2 m x 0.4 m x 2 m along the link, 0.8 m and 0.9 m off it | the partitions only |
+/// | reflection losses | cabinets 3 dB, walls 7.53, ceiling and floor 10 | partitions 20 dB, ceiling 15, floor 20 |
+/// | moving body | trolley, 0.5 m x 1.2 m | manikin, 0.3 m x 1.9 m |
+/// | extra loss in its shadow | 15 dB | 27 dB: with its edges, 34 dB in the middle; the paper cites 15 (a hand) to 35 |
+/// | speed, crossing | 0.5 m/s, at 0.25 of the link | 0.1 m/s, at 0.5 of the link |
+/// | start before the line | 1.2 m | 0.5 m |
+/// | distance between matrices | 0.2 m | 0.02 m |
+/// | unobstructed level | as B's sender has it at 3 m: -64.7 dBm | -66 dBm |
 #[derive(Clone, Debug, PartialEq)]
 pub struct Testbed {
-    /// Its name: `A` or `B`.
+    /// Name of the room: `A` or `B`.
     pub name: &'static str,
     room: Room,
     from: Point,
     to: Point,
-    /// Level of the best pair of beams with nobody in the way.
+    /// Unobstructed level of the best pair of beams.
     pub level: Dbm,
     /// Width and height of the body.
     pub size: (Meters, Meters),
-    /// [`Blocker::extra`].
+    /// Additional loss in the shadow, see [`Blocker::extra`].
     pub extra: Db,
     /// Walk of the body.
     pub walk: Walk,
@@ -116,8 +117,8 @@ fn cuboid(low: [f64; 3], high: [f64; 3]) -> Cuboid {
 }
 
 impl Testbed {
-    /// Scenario A: a trolley crosses a room with many reflectors, which offer alternative paths.
-    /// `level` is that of B.
+    /// Room A: a trolley crosses a room with many reflectors, which offer alternative paths.
+    /// `level` is that of room B.
     pub fn a(level: Dbm) -> Self {
         let losses = Losses { box_side: Db::new(3.0), box_top: Db::new(3.0), ..Losses::default() };
         let cabinets = vec![cuboid([3.4, 3.8, 0.0], [4.6, 4.2, 2.0]), cuboid([3.4, 1.7, 0.0], [4.6, 2.1, 2.0])];
@@ -136,7 +137,7 @@ impl Testbed {
         }
     }
 
-    /// Scenario B: a manikin crosses an aisle without alternative paths.
+    /// Room B: a manikin crosses an aisle without alternative paths.
     pub fn b(level: Dbm) -> Self {
         let losses = Losses { wall: Db::new(20.0), ceiling: Db::new(15.0), floor: Db::new(20.0), ..Losses::default() };
         let room = Room::new(cuboid([0.0; 3], [3.25, 1.6, 2.7]), Vec::new(), losses);
@@ -155,12 +156,12 @@ impl Testbed {
         }
     }
 
-    /// The room with another walk.
+    /// Replaces the walk.
     pub fn walked(self, walk: Walk) -> Self {
         Self { walk, ..self }
     }
 
-    /// The body at a time.
+    /// Position and size of the body at a time.
     pub fn blocker(&self, at: Duration) -> Blocker {
         let (dx, dy) = (self.to.x - self.from.x, self.to.y - self.from.y);
         let ground = (dx * dx + dy * dy).sqrt();

@@ -1,4 +1,4 @@
-//! Measured or traced channels: users' beam matrices, ray traces of NIST's model, logs of iperf3.
+//! Measured or traced channels: beam matrices, ray traces of NIST's model, logs of iperf3.
 //!
 //! Each file format has a module.
 

@@ -1,4 +1,5 @@
-//! The comparison in sentences and as a table, in HTML that needs no script.
+//! The comparison in sentences and as a table, in HTML that needs no script. Numbers are those of
+//! the comparison in the terminal.
 
 use crate::html::escape;
 use std::fmt::Write;
@@ -102,8 +103,7 @@ fn table(comparison: &Comparison) -> String {
     let rows = comparison.rows();
     let metrics = comparison.lines().first().map_or(0, |l| l.cells.len());
     let header = &rows[0];
-    // In front of the metrics are swept keys and the scheme; behind them, counts of what is not
-    // finished.
+    // Swept keys and the scheme come before the metrics, counts of unfinished flows after them.
     let unfinished = header.iter().rev().take_while(|h| h.starts_with("unfinished ")).count();
     let fixed = header.len().saturating_sub(metrics + unfinished);
     let mut html = String::from("<div class=\"scroll\" tabindex=\"0\"><table id=\"comparison\">\n<thead><tr>");
@@ -117,7 +117,7 @@ fn table(comparison: &Comparison) -> String {
             continue;
         }
         let bound = row[fixed.saturating_sub(1)].starts_with("bound: ") && row.iter().all(|c| !c.contains('\n'));
-        // Of a metric that is no column: as in a terminal, it is left out.
+        // Bounds of metrics without a column are left out, as in the terminal.
         if bound && row[fixed..].iter().all(String::is_empty) {
             continue;
         }

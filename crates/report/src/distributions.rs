@@ -15,9 +15,9 @@ const PLACES: usize = 240;
 /// Times of one run.
 struct Times {
     seed: u64,
-    /// Times of those that finished, ascending.
+    /// Completion times of finished flows or coflows, ascending.
     finished: Vec<i64>,
-    /// The number of measured ones, finished or not.
+    /// Number of measured flows or coflows, finished or not.
     measured: usize,
 }
 
@@ -89,7 +89,7 @@ fn axis(least: i64, most: i64) -> Vec<i64> {
     let (from, to) = ((least.max(1) as f64).ln(), (most.max(1) as f64).ln());
     let place = |i: usize| (from + (to - from) * i as f64 / (PLACES - 1) as f64).exp().round() as i64;
     let mut axis: Vec<i64> = (0..PLACES).map(place).map(|x| x.clamp(least, most)).collect();
-    // Not what rounding makes of them.
+    // The ends are exact, without rounding errors.
     axis[0] = least;
     axis[PLACES - 1] = most;
     axis.dedup();
@@ -137,8 +137,8 @@ pub fn slowdown(book: &mut Book<'_>) -> Result<Value, ReportError> {
     Ok(all.into())
 }
 
-/// The least size of the third of a decade that a size is in: 1, 2 or 5 times a power of ten. 0 for
-/// nothing.
+/// Lower edge of the third of a decade that contains a size: 1, 2 or 5 times a power of ten; 0 for
+/// size 0.
 fn lower_edge(size: i64) -> i64 {
     let mut decade = 1i64;
     while size / 10 >= decade {

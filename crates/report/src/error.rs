@@ -1,4 +1,5 @@
-//! Errors of reports: unreadable results, no completed run, or a page that cannot be written.
+//! Errors of reports: unreadable results, no completed run, or a page that cannot be written. The
+//! command `report` prints them.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,15 +12,15 @@ pub enum ReportError {
     #[error(transparent)]
     Results(#[from] ResultsError),
     /// No folder has a completed run.
-    #[error("there is nothing to report: no run of {folders} is complete. `timeplane run` goes on where it was")]
+    #[error("there is nothing to report: no run of {folders} is complete. Run the scenario with `timeplane run` first")]
     Nothing {
-        /// The folders.
+        /// Their names, joined by "and".
         folders: String,
     },
     /// The page cannot be written.
-    #[error("cannot write {}: {source}. What was there before is as it was", path.display())]
+    #[error("cannot write {}: {source}. A previous page is unchanged", path.display())]
     Write {
-        /// The page.
+        /// Path of the page.
         path: PathBuf,
         /// The system's message.
         source: io::Error,

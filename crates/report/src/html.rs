@@ -1,4 +1,5 @@
-//! Escapes text for HTML: between tags, in attributes, and JSON in script elements.
+//! Escapes text for HTML: between tags, in attributes, and JSON in script elements. Names and texts
+//! of users never become markup.
 
 /// Escapes text between tags or in an attribute in double quotes.
 pub fn escape(text: &str) -> String {

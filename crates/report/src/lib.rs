@@ -1,7 +1,7 @@
 //! Results as one HTML page that works offline: question and answer, distributions, queues, the
 //! schedule, links, drops, manifest.
 //!
-//! - [`Report`]: reads results folders and makes the page; [`write`](fn@write) writes it
+//! - [`ReportPage`]: reads results folders and makes the page; [`write`](fn@write) writes it
 //!   atomically.
 //! - [`pack`]: packs tables as text.
 //!
@@ -34,7 +34,7 @@ pub const ROWS: usize = 2_100_000;
 
 /// A page and its contents.
 #[derive(Debug)]
-pub struct Report {
+pub struct ReportPage {
     /// The page.
     pub html: String,
     /// The number of its runs.
@@ -43,7 +43,7 @@ pub struct Report {
     pub left_out: Vec<String>,
 }
 
-impl Report {
+impl ReportPage {
     /// Makes the page of folders whose schemes have unique names ([`Folder::tell_apart`]). `rows`
     /// limits the rows of each table over time (slots, queues, air), over all runs.
     ///

@@ -1,13 +1,13 @@
-//! Tables as text in a page: columns of integers, as few bytes as they take, in one gzip stream as
+//! Packs tables as text in a page: columns of integers with few bytes each, in one gzip stream as
 //! base64.
 //!
-//! A column is `base + scale * n` with `n >= 0`: `base` is its least value, `scale` the greatest
-//! common divisor of what is above it. What is stored of `n` is itself or, where that is shorter,
-//! the zigzag of its difference to the row before. Numbers are written as planes: all lowest bytes,
-//! then all second ones, and so on, since bytes of one weight are alike. A nullable column has a
-//! plane before these: 1 where there is a value, 0 where there is none (`n` is 0 there). The
-//! streams of all columns follow each other. `viewer/decode.js` is the other end, [`unpack`] the
-//! same in Rust.
+//! A column is `base + scale * n` with `n >= 0`: `base` is its smallest value, `scale` the greatest
+//! common divisor of the differences from it. What is stored is `n` or, if that is shorter, the
+//! zigzag encoding of its difference from the previous row. Numbers are written as planes: first
+//! all lowest bytes, then all second bytes, and so on, because bytes of equal weight compress well
+//! together. A nullable column starts with another plane: 1 for a value, 0 for none (`n` is 0
+//! then). The streams of all columns are concatenated. `viewer/decode.js` unpacks them; [`unpack`]
+//! does the same in Rust.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -20,26 +20,26 @@ use std::io::{self, Read, Write};
 /// A column to be packed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// Its name, with the unit, as in the table that it is from.
+    /// Name with the unit, as in the table of the results.
     pub name: String,
-    /// Its values.
+    /// One number per row; `None` is a missing value.
     pub values: Vec<Option<i64>>,
-    /// Where values are numbers of words: the words.
+    /// The words, if the values are indices of words; otherwise empty.
     pub words: Vec<String>,
 }
 
 impl Column {
-    /// Of numbers that all exist.
+    /// A column of numbers without missing values.
     pub fn new(name: &str, values: impl IntoIterator<Item = i64>) -> Self {
         Self::nullable(name, values.into_iter().map(Some))
     }
 
-    /// Of numbers of which some do not exist.
+    /// A column of numbers with missing values.
     pub fn nullable(name: &str, values: impl IntoIterator<Item = Option<i64>>) -> Self {
         Self { name: name.to_owned(), values: values.into_iter().collect(), words: Vec::new() }
     }
 
-    /// Of words, numbered as they first appear.
+    /// A column of words, which are numbered in the order of their first appearance.
     pub fn words(name: &str, values: &[String]) -> Self {
         let mut words: Vec<String> = Vec::new();
         let number = |word: &String| {
@@ -53,7 +53,7 @@ impl Column {
         Self { name: name.to_owned(), values, words }
     }
 
-    /// What its numbers count: the unit at the end of its name; empty where it has none.
+    /// The unit at the end of the name; empty if there is none.
     pub fn unit(&self) -> &'static str {
         let units = [("_ps", "ps"), ("_bytes", "B"), ("_bps", "b/s"), ("_packets", "packets"), ("_ppm", "ppm")];
         units.into_iter().find(|(end, _)| self.name.ends_with(end)).map_or("", |(_, unit)| unit)
@@ -63,13 +63,13 @@ impl Column {
 /// A table in a page.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Packed {
-    /// Columns and how they are stored, for `viewer/decode.js`.
+    /// The columns and their encodings, for `viewer/decode.js`.
     pub head: Value,
-    /// The bytes, gzip as base64.
+    /// The compressed bytes as base64.
     pub data: String,
 }
 
-/// How `n` of the rows is stored.
+/// The encoding of a column's `n`, see the module.
 struct Stream {
     delta: bool,
     width: usize,
@@ -79,7 +79,7 @@ struct Stream {
 /// Packs columns of one length.
 ///
 /// # Panics
-/// Where the lengths differ.
+/// If the lengths differ.
 pub fn pack(columns: &[Column]) -> Packed {
     let rows = columns.first().map_or(0, |c| c.values.len());
     let mut heads = Vec::with_capacity(columns.len());
@@ -122,9 +122,8 @@ fn divisor(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
-/// The numbers themselves or their differences, whatever a quick compression makes shorter.
-/// Differences only where a double still holds every step of their sum, which is what the page adds
-/// with.
+/// Encodes the numbers or their differences, whichever a fast compression makes shorter.
+/// Differences are used only if their sums fit a double exactly, because the page adds in doubles.
 fn shorter(numbers: &[u64]) -> Stream {
     let plain = stream(numbers, false);
     if plain.width == 0 || numbers.iter().any(|&n| n >= 1 << 52) {
@@ -153,16 +152,16 @@ fn stream(numbers: &[u64], delta: bool) -> Stream {
 }
 
 fn gzip(bytes: &[u8], level: Compression) -> Vec<u8> {
-    // The header has no time and no name: the same table gives the same text.
+    // The header has no time and no name, so the same table gives the same text.
     let mut encoder = GzEncoder::new(Vec::new(), level);
     encoder.write_all(bytes).expect("writing to memory");
     encoder.finish().expect("writing to memory")
 }
 
-/// What a page would read.
+/// Unpacks a table as a page does.
 ///
 /// # Errors
-/// Where text or head are not of [`pack`].
+/// If the data or the head do not come from [`pack`].
 pub fn unpack(packed: &Packed) -> io::Result<Vec<Column>> {
     let wrong = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
     let text = STANDARD.decode(&packed.data).map_err(|e| wrong(&e.to_string()))?;

@@ -1,4 +1,5 @@
-//! The page: what is text, packed tables, and the viewer's scripts and styles in one file.
+//! Puts the page together: texts as HTML, packed tables as JSON, and the viewer's scripts and
+//! styles, all in one file.
 
 use crate::answer::answer;
 use crate::html::{escape, json};
@@ -22,7 +23,7 @@ pub fn page(
 ) -> String {
     let names: Vec<&str> = folders.iter().map(|f| f.manifest.name.as_str()).collect();
     let title = escape(&names.join(" | "));
-    // MIT asks for its text where the library is.
+    // The MIT license requires its text to accompany the library.
     let uplot = format!("/*\n{}\n*/\n{UPLOT}", UPLOT_LICENCE.trim());
     let script = script(REPORT);
     let policy = format!(
@@ -91,7 +92,7 @@ fn origin(html: &mut String, folder: &Folder) {
     }
     let seeds: Vec<String> = manifest.seeds.iter().map(u64::to_string).collect();
     let _ = writeln!(html, "<p>{version}. Seeds: {}.</p>", escape(&seeds.join(", ")));
-    // What the lab keeps of a run beside its tables.
+    // Files that the lab writes in addition to the tables of a run.
     let live = folder.runs.iter().any(|run| run.directory.join("live.json").is_file());
     let scenario = if live { manifest.name.trim_end_matches("-live") } else { &manifest.name };
     let verb = if live { "live lab" } else { "run" };

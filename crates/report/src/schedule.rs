@@ -1,5 +1,5 @@
-//! Schedules over time: slots and circuits by sending host, rates by pair, air links by what they
-//! carry.
+//! Schedules over time: slots and circuits by sending host, rates by pair, and the states of air
+//! links.
 
 use crate::ReportError;
 use crate::pack::{Column, Packed, pack};
@@ -8,36 +8,36 @@ use serde_json::{Value, json};
 use timeplane_model::Duration;
 use timeplane_results::{AirRow, RateRow, SlotRow};
 
-/// Rows of `slots`, one per planned transmission, column by column; in the order of the table.
+/// Rows of the table `slots`, column by column, in the order of the table. A row is a planned
+/// transmission.
 #[derive(Clone, Debug, Default)]
 pub struct Slots {
     /// Number of the round.
     pub round: Vec<i64>,
     /// Number of the slot in its round.
     pub slot: Vec<i64>,
-    /// When it opens, in ps.
+    /// Start of the slot, in ps.
     pub start: Vec<i64>,
-    /// How long it is open, in ps.
+    /// Time for which the slot is open, in ps.
     pub open: Vec<i64>,
-    /// The gap after it, in ps.
+    /// Guard or dark time after the slot, in ps.
     pub gap: Vec<i64>,
     /// Sending host.
     pub source: Vec<i64>,
     /// Receiving host.
     pub destination: Vec<i64>,
-    /// Wire bytes that it was planned for.
+    /// Granted wire bytes.
     pub granted: Vec<i64>,
-    /// Wire bytes sent in it, where that is known.
+    /// Wire bytes sent in the slot, if known.
     pub sent: Vec<Option<i64>>,
 }
 
-/// Packs a schedule as two tables: slots, each with its number of pairs, and the pairs. Times are
-/// those of a slot, so they are there once.
+/// Packs a schedule as two tables: slots, each with its times and its number of pairs, and pairs.
 ///
-/// Slots come in order of time and pairs of a slot in that of their sources, whatever the order of
-/// rows. `dark` is how long circuits are dark when they change: a configuration that does not
-/// follow the one before at once was set in the time before it, and that is dark for no longer than
-/// this ([`Duration::ZERO`] where there are no circuits).
+/// Slots are sorted by time, and the pairs of a slot by source, whatever the order of the rows.
+/// `dark` is the longest time for which circuits are dark when they change ([`Duration::ZERO`]
+/// without circuits). If a configuration does not directly follow the previous one, the column
+/// `dark_ps` has the time between them, at most `dark`.
 pub fn pack_slots(slots: &Slots, dark: Duration) -> [Packed; 2] {
     let mut order: Vec<usize> = (0..slots.start.len()).collect();
     let of = |i: usize| (slots.start[i], slots.round[i], slots.slot[i], slots.open[i], slots.gap[i]);
@@ -72,8 +72,8 @@ pub fn pack_slots(slots: &Slots, dark: Duration) -> [Packed; 2] {
     [group, rows]
 }
 
-/// The schedules of the shown runs. `kind` says what lanes are: `slots` and `circuits` have sending
-/// hosts, `rates` pairs, `air` links.
+/// The schedules of the shown runs. The lanes of a chart depend on `kind`: sending hosts for
+/// `slots` and `circuits`, pairs for `rates`, links for `air`.
 pub fn schedules(book: &mut Book<'_>) -> Result<Value, ReportError> {
     let mut all = Vec::new();
     let names =

@@ -1,4 +1,5 @@
-//! The tables of a page: which runs and rows are in it, and those that are taken as they are.
+//! The tables of a page: selects its runs and rows, and packs the tables that need no other
+//! processing.
 
 use crate::ReportError;
 use crate::pack::{Column, Packed, pack};
@@ -11,12 +12,12 @@ use timeplane_results::{Columns, CompleteRun, DropRow, Folder, LinkRow, QueueRow
 /// A combination of swept keys and their values.
 pub type PointKey = Vec<(String, String)>;
 
-/// A circuit switch as schedules assume it.
+/// The circuit switch that a run's plan assumes.
 #[derive(Clone, Copy, Debug)]
 pub struct Circuits {
-    /// From one configuration's end to the next one's begin.
+    /// Time between two configurations.
     pub dark: Duration,
-    /// Whether circuits that stay up carry meanwhile.
+    /// Whether circuits that do not change carry traffic in the dark time of others.
     pub moved_only: bool,
 }
 
@@ -25,7 +26,7 @@ pub struct Book<'a> {
     runs: Vec<(&'a Folder, &'a CompleteRun)>,
     rows: usize,
     tables: Vec<Packed>,
-    /// What the page has not, in words.
+    /// A sentence for each part that the page leaves out.
     pub left_out: Vec<String>,
 }
 
@@ -35,23 +36,23 @@ impl<'a> Book<'a> {
         Self { runs, rows, tables: Vec::new(), left_out: Vec::new() }
     }
 
-    /// Packed tables, by the numbers that charts know them by.
+    /// The packed tables; charts refer to them by index.
     pub fn tables(&self) -> &[Packed] {
         &self.tables
     }
 
-    /// Adds a table; its number.
+    /// Packs and adds a table; returns its index.
     pub fn add(&mut self, columns: &[Column]) -> usize {
         self.push(pack(columns))
     }
 
-    /// Adds a table that is packed already; its number.
+    /// Adds a packed table; returns its index.
     pub fn push(&mut self, table: Packed) -> usize {
         self.tables.push(table);
         self.tables.len() - 1
     }
 
-    /// What a run's circuits are, as the scenario in its manifest says; `None` where it plans none.
+    /// The circuit switch of a run by the scenario in its manifest; `None` if it plans no circuits.
     pub fn circuits(&self, number: usize) -> Option<Circuits> {
         let (folder, run) = self.runs[number];
         let scenario = &folder.manifest.scenario;
@@ -79,7 +80,7 @@ impl<'a> Book<'a> {
         self.runs.iter().map(|(_, run)| key(run)).collect()
     }
 
-    /// The points, as texts.
+    /// The points as text, such as `load = 0.5`.
     pub fn points(&self) -> Vec<String> {
         let text = |(k, v): &(String, String)| format!("{k} = {v}");
         self.point_keys().iter().map(|p| p.iter().map(text).collect::<Vec<_>>().join(", ")).collect()
@@ -113,13 +114,13 @@ impl<'a> Book<'a> {
         all
     }
 
-    /// How many points there are.
+    /// Number of points.
     pub fn point_count(&self) -> usize {
         self.point_keys().len()
     }
 
-    /// Numbers of the runs that charts over time can show: of each scheme at each point, the first
-    /// seed. What one run did is one story; other seeds are in the statistics.
+    /// Indices of the runs in charts over time: the lowest seed of each scheme at each point. Other
+    /// seeds are in the statistics only.
     pub fn shown(&self) -> Vec<usize> {
         let mut first: IndexMap<(&str, PointKey), usize> = IndexMap::new();
         for (number, (_, run)) in self.runs.iter().enumerate() {
@@ -133,9 +134,10 @@ impl<'a> Book<'a> {
         shown
     }
 
-    /// Columns of a table of the shown runs that have rows in it, by the run's number and with how
-    /// many rows there are in all. Where that is more than the page may hold, runs that need little
-    /// get all and others the same share each, from the run's begin.
+    /// Columns of a table for the shown runs that have rows in it: index of the run, columns, and
+    /// the number of rows in the file. If all rows together exceed the limit of the page, short
+    /// tables are complete and each of the others gets the same number of rows, from the start of
+    /// the run.
     pub fn columns<R: Row>(&mut self, names: &[&str]) -> Result<Vec<(usize, Columns, usize)>, ReportError> {
         let mut counts = Vec::new();
         for number in self.shown() {
@@ -173,7 +175,7 @@ fn key(run: &CompleteRun) -> PointKey {
     run.about.point.iter().map(|(k, v)| (k.clone(), v.clone())).collect()
 }
 
-/// `12,345`.
+/// The number with separators of thousands: `12,345`.
 fn grouped(n: usize) -> String {
     let mut digits = n.to_string();
     for at in (1..digits.len()).rev().filter(|at| (digits.len() - at).is_multiple_of(3)).collect::<Vec<_>>() {
@@ -182,7 +184,7 @@ fn grouped(n: usize) -> String {
     digits
 }
 
-/// Queues over time, of the shown runs that recorded them.
+/// Queues over time, for the shown runs that recorded them.
 pub fn queues(book: &mut Book<'_>) -> Result<Value, ReportError> {
     let names = ["time_ps", "link", "queue_bytes", "queue_packets"];
     let mut all = Vec::new();
@@ -206,8 +208,8 @@ pub fn links(book: &mut Book<'_>) -> Result<Value, ReportError> {
     Ok(all.into())
 }
 
-/// How many hosts there are: nodes are numbered hosts first, and a host has one wire. So they are
-/// the first nodes that have one neighbor.
+/// Number of hosts. Hosts have the lowest node numbers and one wire each, so they are the first
+/// nodes with one neighbor.
 fn hosts(from: &[i64], to: &[i64]) -> usize {
     let mut neighbors: IndexMap<i64, IndexSet<i64>> = IndexMap::new();
     for (&a, &b) in from.iter().zip(to) {
@@ -217,7 +219,7 @@ fn hosts(from: &[i64], to: &[i64]) -> usize {
     (0..).take_while(|node| neighbors.get(node).is_some_and(|n| n.len() == 1)).count()
 }
 
-/// Packets lost: the table of each shown run, and means over seeds by reason.
+/// Lost packets: the table of each shown run, and means over seeds by reason.
 pub fn drops(book: &mut Book<'_>) -> Result<Value, ReportError> {
     let mut tables = Vec::new();
     for (run, columns, rows) in book.columns::<DropRow>(&["link", "node", "reason", "packets", "bytes"])? {

@@ -1,4 +1,5 @@
-//! Errors of results, each with what to do about it.
+//! Errors of reading and writing results folders and their tables. Each message says what was found
+//! and what to do about it.
 
 use parquet::errors::ParquetError;
 use std::io;
@@ -16,25 +17,25 @@ pub enum ResultsError {
         /// What was being written.
         path: PathBuf,
     },
-    /// Any other failure of the file system.
+    /// Any other error of the file system.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was tried: "create", "write", ...
+        /// The attempted operation: "create", "write", ...
         action: &'static str,
-        /// On what.
+        /// The file or folder of the operation.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// A Parquet file that cannot be written, for a reason other than the file system.
+    /// A Parquet file cannot be written, for a reason other than the file system.
     #[error("cannot write the table {}: {reason}", path.display())]
     Table {
         /// The file.
         path: PathBuf,
-        /// What the library says.
+        /// The library's error.
         reason: String,
     },
-    /// The folder of results exists and holds something else.
+    /// The results folder exists and holds other files.
     #[error(
         "{} is not a results folder: it contains {found}. Choose another name for the results, or move it away",
         path.display()
@@ -42,10 +43,10 @@ pub enum ResultsError {
     NotOurs {
         /// The folder.
         path: PathBuf,
-        /// What is in it.
+        /// A file in it that is not part of results.
         found: String,
     },
-    /// Another process writes to the same folder.
+    /// Another process has locked the folder for writing.
     #[error(
         "{} is in use by another run{holder}. Wait until it is done, or choose another name for the results",
         path.display()
@@ -53,10 +54,10 @@ pub enum ResultsError {
     Busy {
         /// The folder.
         path: PathBuf,
-        /// Who, where that is known: " (process 123)".
+        /// The other process, if it is known: " (process 123)".
         holder: String,
     },
-    /// Written by a version with another layout.
+    /// The folder was written by a version with another layout.
     #[error(
         "{} has results of layout {found}: expected layout {known}. Use the version of timeplane that wrote \
          them, or choose another name", path.display()
@@ -64,26 +65,26 @@ pub enum ResultsError {
     Format {
         /// The folder.
         path: PathBuf,
-        /// Its layout.
+        /// Number of the folder's layout.
         found: String,
-        /// Ours.
+        /// Number of this version's layout.
         known: u32,
     },
-    /// A file that cannot be understood.
+    /// A file is not valid.
     #[error("cannot read {}: {reason}. Remove it to write it again", path.display())]
     Broken {
         /// The file, or the folder of a run.
         path: PathBuf,
-        /// Why.
+        /// The cause, as part of a sentence.
         reason: String,
     },
-    /// A folder without a manifest, or none at all.
+    /// The folder has no manifest, or does not exist.
     #[error("{} is not a results folder: it has no manifest.json", path.display())]
     NoResults {
         /// The folder.
         path: PathBuf,
     },
-    /// A file of a complete run that cannot be understood: cut off, or changed since.
+    /// A file of a complete run is damaged: truncated, or changed after the run.
     #[error(
         "cannot read {}: {reason}. Remove the folder {} and run the same command again to repeat this run",
         path.display(), path.parent().unwrap_or(path).display()
@@ -91,23 +92,23 @@ pub enum ResultsError {
     BrokenRun {
         /// The file, in the folder of its run.
         path: PathBuf,
-        /// Why.
+        /// The cause, as part of a sentence.
         reason: String,
     },
-    /// A table with other columns than this version knows.
+    /// A table has other columns than in this version.
     #[error("{}: {reason}. Use the version that wrote it, or run the scenario again", path.display())]
     Column {
         /// The file.
         path: PathBuf,
-        /// Which column, its type here and as declared.
+        /// The column, its type in the file and its declared type.
         reason: String,
     },
-    /// A name that is not one folder.
+    /// The name of a scenario is not the name of a folder.
     #[error(
         "invalid name of a results folder `{name}`: expected letters, digits, `.`, `_` and `-`, not starting with `.`"
     )]
     Name {
-        /// What was found.
+        /// The name.
         name: String,
     },
 }
@@ -130,8 +131,8 @@ impl ResultsError {
         Self::Table { path: path.to_owned(), reason: error.to_string() }
     }
 
-    /// Whether the cause is a full disk or quota: no later run of the same command can succeed
-    /// either.
+    /// Whether the cause is a full disk or quota. If so, no later run of the same command can
+    /// succeed.
     pub const fn is_disk_full(&self) -> bool {
         matches!(self, Self::DiskFull { .. })
     }

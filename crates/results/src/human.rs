@@ -1,22 +1,23 @@
-//! Numbers for people: three digits that count, and the unit in which they are short.
+//! Numbers for people: three significant digits, with the unit that makes the number shortest.
+//! Tables, reports and the terminal use them; files keep full precision.
 
-/// What a number is of.
+/// What a number measures, which decides its units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
     /// Picoseconds.
     Time,
     /// Bit/s.
     Rate,
-    /// Octets.
+    /// A number of bytes.
     Bytes,
-    /// Things.
+    /// A number of things.
     Count,
-    /// Without a unit.
+    /// A ratio, without a unit.
     Ratio,
 }
 
 impl Quantity {
-    /// Units from small to large, each a thousand of the one before.
+    /// Units in ascending order; each is a thousand times the previous one.
     const fn units(self) -> &'static [&'static str] {
         match self {
             Self::Time => &["ps", "ns", "us", "ms", "s"],
@@ -26,7 +27,7 @@ impl Quantity {
         }
     }
 
-    /// What to divide by, and the unit that is left.
+    /// The divisor for this value, and the unit of the result.
     fn scale(self, value: f64) -> (f64, &'static str) {
         let units = self.units();
         let mut factor = 1.0;
@@ -38,7 +39,8 @@ impl Quantity {
         (factor, units[at])
     }
 
-    /// `12.3 us`, and `12.3 ± 0.4 us` with a half-width, which has the decimals of the value.
+    /// Formats a value: `12.3 us`, or `12.3 ± 0.4 us` with a half-width. Both numbers have the same
+    /// decimals.
     pub fn show(self, value: f64, half_width: Option<f64>) -> String {
         let (factor, unit) = self.scale(value);
         let whole = self == Self::Count && value.fract() == 0.0 && half_width.unwrap_or(0.0) == 0.0;
@@ -47,7 +49,7 @@ impl Quantity {
         with_half_width(value / factor, half_width, visible(decimals, half_width), unit, false)
     }
 
-    /// The same with a sign.
+    /// Formats a difference: as [`show`](Self::show), with a sign.
     pub fn show_difference(self, value: f64, half_width: Option<f64>) -> String {
         let (factor, unit) = self.scale(value);
         let half_width = half_width.map(|h| h / factor);
@@ -55,13 +57,13 @@ impl Quantity {
     }
 }
 
-/// `-12.3 ± 1.1 %` of a relative difference.
+/// Formats a relative difference in percent: `-12.3 ± 1.1 %` for -0.123 and 0.011.
 pub fn show_relative(value: f64, half_width: Option<f64>) -> String {
     let decimals = if value.abs() >= 9.995 { 0 } else { 1 };
     with_half_width(100.0 * value, half_width.map(|h| 100.0 * h), decimals, "%", true)
 }
 
-/// Decimals that make three digits.
+/// The number of decimals with which a value has three digits.
 fn decimals(value: f64) -> usize {
     if value == 0.0 || !value.is_finite() {
         return 0;
@@ -71,7 +73,7 @@ fn decimals(value: f64) -> usize {
     (2 - magnitude).clamp(0, 4) as usize
 }
 
-/// Up to two more decimals where the half-width is visible then, and none where it is not.
+/// Adds up to two decimals if they make the half-width visible.
 fn visible(decimals: usize, half_width: Option<f64>) -> usize {
     let shows = |decimals: &usize| half_width.is_some_and(|h| h >= 0.5 * 0.1f64.powi(*decimals as i32));
     (decimals..=decimals + 2).find(shows).unwrap_or(decimals)

@@ -1,17 +1,18 @@
-//! What happened in a run, and what it means.
+//! Results of runs: tables, summaries, statistics, and the folder that holds them.
 //!
 //! - [`tables`]: the columns of every table, each declared once.
-//! - [`Recorder`]: takes rows as the run goes and writes them as Parquet, keeps them as Arrow
-//!   batches, or drops them.
-//! - [`Summarizer`] and [`RunSummary`]: one run in a few numbers, the same on any machine.
-//! - [`Store`]: `results/NAME/`, where complete runs are kept and only missing ones have to be run.
-//! - [`Folder`] and [`Columns`]: what is complete, and its tables, to be read.
+//! - [`Recorder`]: takes rows during a run and writes them as Parquet, keeps them as Arrow batches,
+//!   or drops them.
+//! - [`Summarizer`] and [`RunSummary`]: one run in a few numbers, the same on every machine.
+//! - [`Store`]: the folder `results/NAME/`, which keeps completed runs, so that only missing runs
+//!   have to be run.
+//! - [`Folder`] and [`Columns`]: read the completed runs of a folder and their tables.
 //! - [`stats`]: percentiles, intervals, paired differences, equivalence.
-//! - [`Metric`]: the numbers of a run that schemes are compared by.
-//! - [`pcapng`] and [`timeline`]: what happened in the formats of Wireshark and Perfetto.
+//! - [`Metric`]: the numbers of a run by which schemes are compared.
+//! - [`pcapng`] and [`timeline`]: write frames for Wireshark and timelines for Perfetto.
 //!
-//! Everything written is a function of the rows: no wall-clock time, no host name, no order of a
-//! hash map.
+//! All files depend on the rows only: they hold no wall-clock time and no host name, and never
+//! follow the order of a hash map.
 
 mod error;
 mod human;

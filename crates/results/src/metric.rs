@@ -1,4 +1,5 @@
-//! The metrics by which schemes are compared, and bounds on them.
+//! The metrics by which schemes are compared, and theoretical bounds on them. One macro declares
+//! each metric with its name, label, unit and scope.
 
 use crate::human::Quantity;
 use crate::summary::RunSummary;
@@ -33,7 +34,7 @@ macro_rules! metrics {
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name),+ }
             }
-            /// Its name for people.
+            /// The name for tables and charts.
             pub const fn label(self) -> &'static str {
                 match self { $(Self::$variant => $label),+ }
             }
@@ -46,7 +47,7 @@ macro_rules! metrics {
             pub fn show(self, value: f64) -> String {
                 self.quantity().show(value, None)
             }
-            /// What it measures.
+            /// The kind of quantity, which decides the units of texts.
             pub const fn quantity(self) -> Quantity {
                 match self { $(Self::$variant => Quantity::$quantity),+ }
             }
@@ -133,12 +134,12 @@ impl Metric {
     pub fn usual(runs: &[RunSummary]) -> Vec<Self> {
         let has = |metric: Self| runs.iter().any(|r| metric.value(r).is_some());
         let mut metrics = if has(Self::StepMean) {
-            // A step is what everybody waits for.
+            // A step lasts until its slowest flow has ended.
             vec![Self::StepMean, Self::StepStretch, Self::CctMean, Self::CctP95, Self::FctMean]
         } else if runs.iter().any(|r| r.coflows.measured > 0) {
             vec![Self::CctMean, Self::CctP95, Self::Completion, Self::FctMean, Self::FctP99]
         } else if runs.iter().all(|r| r.window.measure_ps.is_none()) {
-            // The workload ends: when it is done is the first question.
+            // The workload ends, so its completion time comes first.
             vec![Self::Completion, Self::FctMean, Self::FctP99, Self::SlowdownMean, Self::Goodput]
         } else {
             vec![Self::FctMean, Self::FctP99, Self::SlowdownMean, Self::SlowdownP99, Self::Goodput]

@@ -1,10 +1,10 @@
-//! Frames as pcapng, the format of Wireshark's captures.
+//! Writes frames as pcapng, the format of Wireshark's captures.
 //!
-//! Source: draft-ietf-opsawg-pcapng, "PCAP Next Generation Capture File Format": a section header,
-//! a description of each interface, then a block per frame. Blocks are of 32-bit words, here in
-//! little-endian order on every machine. All interfaces are Ethernet's, whose frames begin with the
-//! destination address and end before the check sequence, and count time in nanoseconds since the
-//! run's begin.
+//! Source: draft-ietf-opsawg-pcapng, "PCAP Next Generation Capture File Format". A file has a
+//! section header, a description of each interface, and a block for each frame. Blocks consist of
+//! 32-bit words, here in little-endian order on every machine. All interfaces are Ethernet
+//! interfaces: frames start with the destination address and end before the check sequence. Times
+//! are nanoseconds since the start of the run.
 
 use crate::error::ResultsError;
 use std::fs::File;
@@ -26,40 +26,41 @@ const SPEED: u16 = 8;
 const RESOLUTION: u16 = 9;
 const FLAGS: u16 = 2;
 
-/// Which way a frame went, seen from the interface.
+/// Direction of a frame, as seen from the interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// It came in.
+    /// Received.
     In,
-    /// It went out.
+    /// Sent.
     Out,
 }
 
-/// Where frames were seen.
+/// An interface at which frames were captured.
 #[derive(Clone, Copy, Debug)]
 pub struct Interface<'a> {
-    /// A short name, as `eth0`.
+    /// A short name, such as `eth0`.
     pub name: &'a str,
-    /// What it is.
+    /// The description that Wireshark shows, such as `host 3`.
     pub description: &'a str,
-    /// Its rate in bit/s, where it has one.
+    /// Rate in bit/s, if the interface has one.
     pub bps: Option<u64>,
 }
 
-/// A frame that was seen.
+/// A captured frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// Which interface, in the order in which they were added.
+    /// Number of the interface, in the order in which they were added.
     pub interface: u32,
-    /// When, in nanoseconds since the run's begin.
+    /// Time of the capture, in nanoseconds since the start of the run.
     pub at_ns: u64,
-    /// Its first bytes, without preamble; all of them, or as many as were kept.
+    /// The first bytes of the frame without preamble: all of them, or as many as were kept.
     pub bytes: &'a [u8],
-    /// How long it was, without preamble and check sequence. At least as long as `bytes`.
+    /// Length of the whole frame in bytes, without preamble and check sequence; at least the length
+    /// of `bytes`.
     pub length: u32,
-    /// Which way it went.
+    /// Direction, if it is known.
     pub direction: Option<Direction>,
-    /// What there is to say of it; nothing where it is empty.
+    /// Comment on the frame; none if empty.
     pub comment: &'a str,
 }
 
@@ -71,16 +72,16 @@ pub struct PcapngWriter<W: Write> {
 }
 
 impl<W: Write> PcapngWriter<W> {
-    /// Begins a capture.
+    /// Starts a capture.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// If the output cannot be written.
     pub fn new(out: W) -> io::Result<Self> {
         let mut writer = Self { out, interfaces: 0 };
         let mut body = BYTE_ORDER.to_le_bytes().to_vec();
         body.extend_from_slice(&1u16.to_le_bytes());
         body.extend_from_slice(&0u16.to_le_bytes());
-        // The length of the section is not known.
+        // The length of the section is unknown.
         body.extend_from_slice(&u64::MAX.to_le_bytes());
         option(&mut body, APPLICATION, b"timeplane");
         end_options(&mut body);
@@ -88,20 +89,20 @@ impl<W: Write> PcapngWriter<W> {
         Ok(writer)
     }
 
-    /// Adds an interface, and gives its number. They come before the frames that were seen on them.
+    /// Adds an interface and returns its number. Add it before its frames.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// If the output cannot be written.
     pub fn interface(&mut self, interface: &Interface<'_>) -> io::Result<u32> {
         let mut body = u32::from(ETHERNET).to_le_bytes().to_vec();
-        // Frames may be kept whole, however long.
+        // No limit on the bytes that are kept of a frame.
         body.extend_from_slice(&0u32.to_le_bytes());
         option(&mut body, NAME, interface.name.as_bytes());
         option(&mut body, DESCRIPTION, interface.description.as_bytes());
         if let Some(bps) = interface.bps {
             option(&mut body, SPEED, &bps.to_le_bytes());
         }
-        // Ten to the power of minus nine seconds.
+        // Units of 10^-9 seconds.
         option(&mut body, RESOLUTION, &[9]);
         end_options(&mut body);
         self.block(INTERFACE, &body)?;
@@ -112,10 +113,10 @@ impl<W: Write> PcapngWriter<W> {
     /// Adds a frame.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// If the output cannot be written.
     ///
     /// # Panics
-    /// Where there is no such interface, or more bytes than the frame is long.
+    /// If there is no such interface, or `bytes` is longer than `length`.
     pub fn frame(&mut self, frame: &Frame<'_>) -> io::Result<()> {
         assert!(frame.interface < self.interfaces, "frames are seen on an interface");
         assert!(frame.bytes.len() <= frame.length as usize, "a frame has no more bytes than it is long");
@@ -140,10 +141,10 @@ impl<W: Write> PcapngWriter<W> {
         self.block(PACKET, &body)
     }
 
-    /// Ends the capture, and gives back what it was written to.
+    /// Ends the capture and returns the writer.
     ///
     /// # Errors
-    /// Where the last of it cannot be written.
+    /// If the buffered rest cannot be written.
     pub fn finish(mut self) -> io::Result<W> {
         self.out.flush()?;
         Ok(self.out)
@@ -158,12 +159,12 @@ impl<W: Write> PcapngWriter<W> {
     }
 }
 
-/// Fills up to a whole word.
+/// Pads to a multiple of 32 bits.
 fn pad(body: &mut Vec<u8>) {
     body.resize(body.len().next_multiple_of(4), 0);
 }
 
-/// An option; what does not fit its 16 bits of length is cut off.
+/// Appends an option. Truncates values that are longer than its 16-bit length allows.
 fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
     let value = &value[..value.len().min(usize::from(u16::MAX))];
     body.extend_from_slice(&code.to_le_bytes());
@@ -176,8 +177,8 @@ fn end_options(body: &mut Vec<u8>) {
     body.extend_from_slice(&[0; 4]);
 }
 
-/// A capture in a file. Frames are taken without an answer: the first error is kept, and told at
-/// the end.
+/// A capture in a file. Adding a frame never fails: [`finish`](Self::finish) returns the first
+/// error.
 #[derive(Debug)]
 pub struct PcapngFile {
     path: PathBuf,
@@ -186,35 +187,35 @@ pub struct PcapngFile {
 }
 
 impl PcapngFile {
-    /// An empty capture; a file of this name is replaced.
+    /// Creates an empty capture, replacing an existing file.
     ///
     /// # Errors
-    /// Where the file cannot be written.
+    /// If the file cannot be written.
     pub fn create(path: &Path) -> Result<Self, ResultsError> {
         let file = File::create(path).map_err(|e| ResultsError::io("create", path, e))?;
         let writer = PcapngWriter::new(BufWriter::new(file)).map_err(|e| ResultsError::io("write", path, e))?;
         Ok(Self { path: path.to_owned(), writer, error: None })
     }
 
-    /// Adds an interface, and gives its number.
+    /// Adds an interface and returns its number.
     ///
     /// # Errors
-    /// Where the file cannot be written.
+    /// If the file cannot be written.
     pub fn interface(&mut self, interface: &Interface<'_>) -> Result<u32, ResultsError> {
         self.writer.interface(interface).map_err(|e| ResultsError::io("write", &self.path, e))
     }
 
-    /// Adds a frame. After an error there are no more.
+    /// Adds a frame. After an error, frames are dropped.
     pub fn frame(&mut self, frame: &Frame<'_>) {
         if self.error.is_none() {
             self.error = self.writer.frame(frame).err();
         }
     }
 
-    /// Writes what is left.
+    /// Writes the buffered rest and closes the file.
     ///
     /// # Errors
-    /// The first error since the file was made, if there was one.
+    /// The first error since the file was created, if any.
     pub fn finish(self) -> Result<(), ResultsError> {
         let done = match self.error {
             Some(error) => Err(error),

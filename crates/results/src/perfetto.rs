@@ -1,15 +1,15 @@
-//! Perfetto's TrackEvent format, as far as timelines need it: tracks, slices on them, counters.
+//! The parts of Perfetto's TrackEvent format that timelines need: tracks, slices on them, counters.
 //!
-//! Source: `perfetto_trace.proto` of the Perfetto project, and "TrackEvent" of its documentation. A
-//! trace is a message whose field 1 is repeated, a packet each; so it is written as it goes. Times
-//! are nanoseconds. The slices of a track are a stack: who adds them sees to it that they follow or
-//! contain each other.
+//! Source: `perfetto_trace.proto` of the Perfetto project, and "TrackEvent" in its documentation. A
+//! trace is a message whose field 1 is repeated, once for each packet, so it can be written as it
+//! grows. Times are nanoseconds. The slices of a track form a stack: the caller makes sure that
+//! they follow or contain each other.
 
 use std::io::{self, Write};
 
 /// All packets of a trace come from one writer.
 const SEQUENCE: u64 = 1;
-/// Packets refer to names that the first one has.
+/// Packets refer to names in the first packet.
 const NEEDS_STATE: u64 = 2;
 const CLEARS_STATE: u64 = 1;
 
@@ -36,7 +36,7 @@ mod descriptor {
     pub const PROCESS_ID: u32 = 1;
     pub const PROCESS_NAME: u32 = 6;
     pub const COUNTER_UNIT: u32 = 3;
-    /// Children are shown by their rank.
+    /// Children are ordered by their rank.
     pub const EXPLICIT: u64 = 3;
 }
 mod event {
@@ -56,20 +56,20 @@ mod event {
     pub const INTERNED_NAME: u32 = 2;
 }
 
-/// What a counter counts.
+/// Unit of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Nanoseconds.
+    /// Nanoseconds of a delay.
     Time,
-    /// Bytes.
+    /// Bytes of a queue or of a window.
     Bytes,
 }
 
-/// A track that exists.
+/// A track of the trace, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Track(u64);
 
-/// A protocol buffers message that is being made.
+/// A protocol buffers message under construction.
 #[derive(Default)]
 struct Message(Vec<u8>);
 
@@ -108,10 +108,10 @@ pub struct TraceWriter<W: Write> {
 }
 
 impl<W: Write> TraceWriter<W> {
-    /// An empty trace. Slices have values by these names.
+    /// Starts an empty trace. `values` are the names of the values that slices can have.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// If the output cannot be written.
     pub fn new(out: W, values: &[&str]) -> io::Result<Self> {
         let mut writer = Self { out, tracks: 0, processes: 0 };
         let name = |(i, name): (usize, &&str)| {
@@ -127,10 +127,10 @@ impl<W: Write> TraceWriter<W> {
         Ok(writer)
     }
 
-    /// A group of tracks of its own, which viewers call a process.
+    /// Adds a group of tracks, which viewers call a process.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// If the output cannot be written.
     pub fn process(&mut self, name: &str) -> io::Result<Track> {
         self.processes += 1;
         let process =
@@ -142,19 +142,19 @@ impl<W: Write> TraceWriter<W> {
         )
     }
 
-    /// A track of slices, or of further tracks, under another one; `rank` is its place there.
+    /// Adds a track of slices or of further tracks under another track, at position `rank`.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// If the output cannot be written.
     pub fn track(&mut self, parent: Track, rank: u32, name: &str) -> io::Result<Track> {
         let track = Self::child(parent, rank, name).number(descriptor::ORDERING, descriptor::EXPLICIT);
         self.describe(track)
     }
 
-    /// A track of a number that changes.
+    /// Adds a track for a number that changes over time.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// If the output cannot be written.
     pub fn counter(&mut self, parent: Track, rank: u32, name: &str, unit: Unit) -> io::Result<Track> {
         let unit = match unit {
             Unit::Time => 1,
@@ -164,10 +164,10 @@ impl<W: Write> TraceWriter<W> {
         self.describe(Self::child(parent, rank, name).message(descriptor::COUNTER, &counter))
     }
 
-    /// A slice of a track, with values: each by the place of its name among those of the trace.
+    /// Adds a slice to a track, with values: each with the index of its name in the trace's list.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// If the output cannot be written.
     pub fn slice(
         &mut self,
         track: Track,
@@ -184,7 +184,7 @@ impl<W: Write> TraceWriter<W> {
         for &(place, value) in values {
             let value = Message::default()
                 .number(event::ANNOTATION_NAME, place as u64 + 1)
-                // As protocol buffers have it: two's complement in 64 bits.
+                // Protocol buffers encode negative integers as 64-bit two's complement.
                 .number(event::ANNOTATION_INT, value as u64);
             begins = begins.message(event::ANNOTATION, &value);
         }
@@ -193,10 +193,10 @@ impl<W: Write> TraceWriter<W> {
         self.event(end, &ends)
     }
 
-    /// The value of a counter from a time on.
+    /// Sets the value of a counter from a time on.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// If the output cannot be written.
     pub fn value(&mut self, track: Track, at: u64, value: i64) -> io::Result<()> {
         let message = Message::default()
             .number(event::TYPE, event::VALUE)
@@ -205,10 +205,10 @@ impl<W: Write> TraceWriter<W> {
         self.event(at, &message)
     }
 
-    /// Ends the trace, and gives back what it was written to.
+    /// Ends the trace and returns the writer.
     ///
     /// # Errors
-    /// Where the last of it cannot be written.
+    /// If the buffered rest cannot be written.
     pub fn finish(mut self) -> io::Result<W> {
         self.out.flush()?;
         Ok(self.out)

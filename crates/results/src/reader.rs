@@ -1,4 +1,5 @@
-//! Reads results folders and their tables, without locks. Runs in progress are left out.
+//! Reads results folders and their tables without locks, so a folder can be read while a command
+//! writes to it. Runs in progress are left out.
 
 use crate::error::ResultsError;
 use crate::metric::Bound;
@@ -24,11 +25,11 @@ use std::sync::Arc;
 /// A results folder and its completed runs.
 #[derive(Clone, Debug)]
 pub struct Folder {
-    /// Where it is.
+    /// Path of the results folder.
     pub directory: PathBuf,
     /// The name of the folder, which may differ from that of its manifest.
     pub name: String,
-    /// Its manifest.
+    /// The content of `manifest.json`.
     pub manifest: Manifest,
     /// The completed runs, in the order of the manifest.
     pub runs: Vec<CompleteRun>,
@@ -62,7 +63,7 @@ impl Folder {
         };
         let broken = |e: serde_json::Error| ResultsError::Broken { path: path.clone(), reason: e.to_string() };
         let json: Value = serde_json::from_slice(&text).map_err(broken)?;
-        // Before all else: a manifest of another layout may have other keys.
+        // Checked first, because a manifest of another layout may have other keys.
         let format = &json["format"];
         if *format != FORMAT {
             let found = if format.is_null() { "without a number".to_owned() } else { format.to_string() };
@@ -75,7 +76,7 @@ impl Folder {
             if directory.join(SUMMARY).is_file() {
                 let summary: RunSummary = read_json(&directory)?;
                 let (scheme, point) = (about.scheme.clone(), about.point.clone());
-                // A run is kept under what it depends on; the names are those of this manifest.
+                // Runs are stored by key; this manifest may use other names for them.
                 let summary = RunSummary { scheme: scheme.clone(), point, ..summary };
                 runs.push(CompleteRun { directory, about: about.clone(), scheme, summary });
             }

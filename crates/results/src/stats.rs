@@ -44,7 +44,7 @@ pub fn jain(values: &[f64]) -> Option<f64> {
 /// A mean and its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
-    /// The mean.
+    /// The arithmetic mean of the values.
     pub mean: f64,
     /// Half of the interval's width; `None` with a single value.
     pub half_width: Option<f64>,

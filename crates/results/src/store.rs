@@ -99,13 +99,13 @@ pub struct Manifest {
     /// Theoretical bounds; none if the workload does not end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bounds: Vec<Bound>,
-    /// All seeds.
+    /// The seeds that each scheme runs with, ascending.
     pub seeds: Vec<u64>,
     /// All runs, in the order of tables: points, schemes, seeds.
     pub runs: Vec<ManifestRun>,
 }
 
-/// One run of a manifest.
+/// A run as the manifest lists it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ManifestRun {
     /// Its folder in `runs/`.
@@ -114,7 +114,7 @@ pub struct ManifestRun {
     pub scheme: String,
     /// The swept keys and their values.
     pub point: IndexMap<String, String>,
-    /// The seed.
+    /// The seed of the run.
     pub seed: u64,
 }
 

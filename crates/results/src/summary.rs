@@ -116,7 +116,7 @@ pub struct RunFacts {
     pub scheme: String,
     /// The swept keys and their values, in the order of the file.
     pub point: IndexMap<String, String>,
-    /// The seed.
+    /// The seed of the run.
     pub seed: u64,
     /// The measurement window.
     pub window: WindowSummary,
@@ -153,13 +153,13 @@ pub struct RunSummary {
     pub scheme: String,
     /// The swept keys and their values in the order of the file; empty without a sweep.
     pub point: IndexMap<String, String>,
-    /// The seed.
+    /// The seed of the run.
     pub seed: u64,
     /// The measurement window.
     pub window: WindowSummary,
-    /// Flows.
+    /// Numbers of flows.
     pub flows: Counts,
-    /// Coflows.
+    /// Numbers of coflows.
     pub coflows: Counts,
     /// Flow completion times, in ps.
     pub fct_ps: Option<Distribution>,

@@ -1,11 +1,11 @@
-//! All tables, their columns, units and types.
+//! All tables, with the columns' names, units and types.
 //!
-//! A column is a field of its row: its name (with the unit), its type and its description are
-//! declared here and nowhere else. The description travels with the data, as `description` in the
-//! metadata of the Arrow field, and so with every Parquet file.
+//! A column is a field of its row. Its name (with the unit), its type and its description are
+//! declared here and nowhere else. The description is the `description` in the metadata of the
+//! Arrow field, so every Parquet file has it.
 //!
-//! Times are picoseconds since the beginning of the run, in signed 64 bits; ids are those of the
-//! run (`HostId`, `LinkId`, ...). `Option` is a nullable column.
+//! Times are picoseconds since the start of the run, as signed 64-bit integers. Ids are those of
+//! the run (`HostId`, `LinkId`, ...). `Option` is a nullable column.
 
 use arrow_array::builder::StringDictionaryBuilder;
 use arrow_array::types::Int32Type;
@@ -59,7 +59,7 @@ cells! {
     bool => Boolean, BooleanArray;
 }
 
-/// One of a few words: a dictionary, so that a row costs four bytes.
+/// One of a few words, stored as a dictionary: four bytes per row.
 impl Cell for &'static str {
     fn data_type() -> DataType {
         DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
@@ -74,7 +74,7 @@ impl Cell for &'static str {
 }
 
 fn described(text: &str) -> HashMap<String, String> {
-    // One key: the order of several would change from process to process.
+    // Only one key: a map has no fixed order.
     HashMap::from([("description".to_owned(), text.trim().to_owned())])
 }
 

@@ -1,8 +1,8 @@
-//! A run's tables as a timeline that Perfetto shows: slots or circuits by sender, the schedule with
-//! its gaps, queues, and TCP's windows.
+//! A run's tables as a timeline for Perfetto: slots or circuits by sender, the schedule with its
+//! guard and dark times, queues, and TCP windows.
 //!
-//! Times of a trace are whole nanoseconds, rounded down; every slot has its picoseconds as values.
-//! Nothing of it is needed to understand results: what is drawn is in the tables.
+//! Times in a trace are whole nanoseconds, rounded down; each slot has its picoseconds as values. A
+//! timeline only draws what the tables hold.
 
 use crate::error::ResultsError;
 use crate::perfetto::{TraceWriter, Track, Unit};
@@ -18,26 +18,26 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use timeplane_model::Duration;
 
-/// Values of slices, by the names that viewers show.
+/// Names of the values of slices, as viewers show them.
 const VALUES: [&str; 8] =
     ["round", "slot", "source", "destination", "start_ps", "open_ps", "granted_bytes", "sent_bytes"];
 
-/// A run of which a timeline is made.
+/// A run to draw as a timeline.
 #[derive(Clone, Debug)]
 pub struct TimelineRun {
-    /// Its folder, with its tables.
+    /// The folder of its tables.
     pub folder: PathBuf,
-    /// What it is called, as `slots, seed 1`.
+    /// Its name in the timeline, such as `slots, seed 1`.
     pub name: String,
-    /// Its slots are circuits.
+    /// Whether its slots are circuits.
     pub circuits: bool,
-    /// How often queues and TCP's senders were sampled.
+    /// Interval at which queues were sampled.
     pub queues_every: Option<Duration>,
-    /// The same of TCP's senders.
+    /// Interval at which TCP senders were sampled.
     pub tcp_every: Option<Duration>,
 }
 
-/// What a timeline holds.
+/// Numbers of rows in a timeline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TimelineCounts {
     /// Transmissions of slots.
@@ -48,10 +48,10 @@ pub struct TimelineCounts {
     pub windows: u64,
 }
 
-/// Writes a timeline of runs, side by side, to a file; one of this name is replaced.
+/// Writes a timeline of runs, side by side, to a file, replacing an existing one.
 ///
 /// # Errors
-/// Where a table cannot be read, or the file cannot be written.
+/// If a table cannot be read, or the file cannot be written.
 pub fn write_timeline(path: &Path, runs: &[TimelineRun]) -> Result<TimelineCounts, ResultsError> {
     let wrong = |e| ResultsError::io("write", path, e);
     let file = File::create(path).map_err(|e| ResultsError::io("create", path, e))?;
@@ -127,7 +127,7 @@ impl Slot {
 }
 
 struct Slots {
-    /// By begin, round, slot and source.
+    /// Sorted by start, round, slot and source.
     rows: Vec<Slot>,
 }
 
@@ -155,7 +155,7 @@ impl Slots {
         Ok(Self { rows })
     }
 
-    /// When slots are open, whoever sends in them, and what is between them.
+    /// Adds the times at which slots are open, and the guard or dark times between them.
     fn add_schedule<W: Write>(&self, trace: &mut TraceWriter<W>, process: Track, circuits: bool) -> io::Result<()> {
         let mut of = BTreeMap::<(i64, u64, u32), (i64, i64, i64)>::new();
         for s in &self.rows {
@@ -165,12 +165,12 @@ impl Slots {
         }
         let mut lanes = Lanes::new(process, 1, "schedule");
         let (category, what) = if circuits { ("circuit", "configuration") } else { ("slot", "slot") };
-        // Round and end of the configuration before.
+        // Round and end of the previous configuration.
         let mut before: Option<(u64, i64)> = None;
         for ((start, round, slot), (open, gap, pairs)) in of {
             if let Some((last, end)) = before.filter(|b| circuits && b.1 < start) {
-                // Between configurations of a period the switch is dark; before the first one of a
-                // period it may have been idle as well.
+                // Between the configurations of a period the switch is dark. Before the first
+                // configuration of a period it may also have been idle.
                 let name = if last == round { "dark" } else { "dark or idle" };
                 lanes.slice(trace, (end, start), "dark", name, &[])?;
             }
@@ -185,7 +185,7 @@ impl Slots {
         Ok(())
     }
 
-    /// Every transmission, by who sends.
+    /// Adds every transmission, by sending host.
     fn add_senders<W: Write>(&self, trace: &mut TraceWriter<W>, process: Track, circuits: bool) -> io::Result<()> {
         let (category, title) = if circuits { ("circuit", "circuits") } else { ("slot", "slots") };
         let group = trace.track(process, 2, title)?;
@@ -201,12 +201,12 @@ impl Slots {
     }
 }
 
-/// Tracks of one name, as many as it takes for slices that do not overlap.
+/// Tracks of the same name; as many as needed so that no slices overlap on one.
 struct Lanes {
     parent: Track,
     rank: u32,
     name: String,
-    /// Each with the end of its last slice.
+    /// Each track with the end of its last slice.
     tracks: Vec<(Track, u64)>,
 }
 
@@ -215,7 +215,7 @@ impl Lanes {
         Self { parent, rank, name: name.to_owned(), tracks: Vec::new() }
     }
 
-    /// Adds a slice, of picoseconds. They come in the order of their begin.
+    /// Adds a slice; times are in ps. Slices have to be added in the order of their start.
     fn slice<W: Write>(
         &mut self,
         trace: &mut TraceWriter<W>,
@@ -240,7 +240,7 @@ impl Lanes {
     }
 }
 
-/// A number that was sampled.
+/// Samples of one number over time.
 struct Samples {
     name: String,
     unit: Unit,
@@ -249,7 +249,7 @@ struct Samples {
 }
 
 impl Samples {
-    /// A counter for each link that ever had a queue.
+    /// Reads a counter for each link that ever had a queue.
     fn queues(folder: &Path) -> Result<Vec<Self>, ResultsError> {
         let mut ends = BTreeMap::<u32, (i64, i64)>::new();
         read::<LinkRow>(folder, |t| {
@@ -268,7 +268,7 @@ impl Samples {
         Ok(of.into_iter().map(|(link, points)| Self { name: name(link), unit: Unit::Bytes, points }).collect())
     }
 
-    /// Window, bytes in flight and smoothed round trip of each sender of TCP.
+    /// Reads the window, the bytes in flight and the smoothed round trip of each TCP sender.
     fn windows(folder: &Path) -> Result<Vec<Self>, ResultsError> {
         let mut of = BTreeMap::<(u32, u8), Vec<(i64, i64)>>::new();
         read::<TcpRow>(folder, |t| {
@@ -295,7 +295,8 @@ impl Samples {
         Ok(of.into_iter().map(counter).collect())
     }
 
-    /// Where a sample has no row there was nothing: the number is zero then, but no round trip is.
+    /// Adds the samples. If a sampling time has no row, the number was zero; round trips have no
+    /// value then.
     fn add<W: Write>(
         &self,
         trace: &mut TraceWriter<W>,
@@ -316,7 +317,7 @@ impl Samples {
     }
 }
 
-/// Traces count whole nanoseconds from zero.
+/// Converts to the unit of traces: whole nanoseconds from zero.
 fn nanoseconds(ps: i64) -> u64 {
     (ps.max(0) / 1000) as u64
 }
@@ -343,7 +344,7 @@ impl Columns<'_> {
     }
 }
 
-/// Reads a table of a run. One that is not there has no rows.
+/// Reads a table of a run. A missing table has no rows.
 fn read<R: Row>(folder: &Path, mut each: impl FnMut(&Columns<'_>)) -> Result<(), ResultsError> {
     let path = folder.join(R::TABLE).with_extension("parquet");
     let file = match File::open(&path) {
@@ -352,7 +353,7 @@ fn read<R: Row>(folder: &Path, mut each: impl FnMut(&Columns<'_>)) -> Result<(),
     };
     let broken = |reason: String| ResultsError::Broken { path: path.clone(), reason };
     let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|e| broken(e.to_string()))?;
-    // Columns are those of this version, or it is another one's table.
+    // A table of another version may have other columns.
     let known = R::schema();
     let other = known
         .fields()

@@ -1,4 +1,5 @@
-//! Capture points: the values of `record.capture`.
+//! Capture points: the values of `record.capture`, such as `host 3`, `link 5` or `controller 0`.
+//! The text of a capture point is also the name of its pcapng file.
 
 use crate::{PlanSpec, Scenario, Scheme};
 use core::fmt;

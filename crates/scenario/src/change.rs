@@ -1,4 +1,5 @@
-//! The `[[change]]` tables: wires whose rate changes.
+//! The `[[change]]` tables: wires whose rate changes during the run. Each table names wires, the
+//! time of the first change, and the rates in order.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

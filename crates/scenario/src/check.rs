@@ -1,4 +1,5 @@
-//! The `[[check]]` tables: bounds on results, for scripts and CI.
+//! The `[[check]]` tables: bounds on results, for scripts and CI. The crate `experiment` evaluates
+//! them after the runs; a violated bound gives exit code 3.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -44,9 +45,9 @@ pub enum Limit {
     Number(f64),
     /// A duration.
     Time(Duration),
-    /// A rate.
+    /// A rate in bit/s.
     Rate(Rate),
-    /// A size.
+    /// A number of bytes.
     Size(Bytes),
 }
 

@@ -1,4 +1,5 @@
-//! Times until hosts stop and resume sending when control frames pause circuits.
+//! Times until hosts stop and resume sending when control frames pause circuits. Validation
+//! compares them with the dark time of a plan, and the controller of circuits keeps to them.
 
 use crate::{CircuitsSpec, Interfaces};
 use timeplane_model::{Bytes, Duration, Fabric, HostId, LinkSpec};

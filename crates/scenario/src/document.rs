@@ -1,4 +1,5 @@
-//! A scenario before it has a type: a tree of values with their locations.
+//! A scenario before it has a type: a tree of values with their locations. Overrides and sweeps
+//! change this tree, so that every later error still points at the text that caused it.
 
 use indexmap::IndexMap;
 use serde_json::Value as Json;

@@ -1,4 +1,5 @@
-//! Problems of a scenario and their locations.
+//! Problems of a scenario and their locations. Validation collects all of them before it returns;
+//! one that was read from a text has a file, a line and a column.
 
 use crate::document::Origin;
 use std::fmt;
@@ -58,7 +59,7 @@ impl fmt::Display for Location {
     }
 }
 
-/// A problem.
+/// What is wrong with a value, a key or a file.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
@@ -93,7 +94,7 @@ pub enum Problem {
     /// A required key is missing.
     #[error("missing key `{key}`")]
     MissingKey {
-        /// The key.
+        /// The last part of its dotted name.
         key: String,
         /// Its description.
         meaning: String,
@@ -101,7 +102,7 @@ pub enum Problem {
     /// A value of another type.
     #[error("{found}: expected {expected}")]
     Type {
-        /// What is expected.
+        /// The accepted types, as part of a sentence.
         expected: String,
         /// What was found.
         found: String,
@@ -112,7 +113,7 @@ pub enum Problem {
     /// A value out of bounds.
     #[error("{found} is out of range: expected {allowed}")]
     Value {
-        /// The value.
+        /// The value as text.
         found: String,
         /// The bounds, as part of a sentence.
         allowed: String,
@@ -134,7 +135,7 @@ fn did_you_mean(nearest: Option<&str>) -> String {
 pub struct Issue {
     /// The dotted key of the value; empty for the whole document.
     pub key: String,
-    /// The problem.
+    /// What is wrong.
     pub problem: Problem,
     /// How to fix it.
     pub help: Option<String>,

@@ -1,4 +1,5 @@
-//! The `[fabric]` table.
+//! The `[fabric]` table: topology, links, switches and air links between the hosts.
+//! [`FabricSpec::build`] makes a [`Fabric`] of the model from it.
 
 use crate::RadioSpec;
 use schemars::JsonSchema;

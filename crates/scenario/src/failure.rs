@@ -1,4 +1,5 @@
-//! The `[[failure]]` tables: elements that fail and recover.
+//! The `[[failure]]` tables: elements that fail and recover at given times. An element is a wire, a
+//! switch, a host, a controller or a relay.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

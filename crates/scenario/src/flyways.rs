@@ -1,4 +1,5 @@
-//! The `[scheme.NAME.plan.flyways]` table: 60 GHz links between racks where the wires are too slow.
+//! The `[scheme.NAME.plan.flyways]` table: 60 GHz links between racks where the wires are too slow
+//! (Halperin et al., SIGCOMM 2011).
 
 use crate::{Access, AirQueue};
 use schemars::JsonSchema;

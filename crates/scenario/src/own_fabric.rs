@@ -1,4 +1,5 @@
-//! The `[scheme.NAME.fabric]` tables: schemes with their own networks for the same workload.
+//! The `[scheme.NAME.fabric]` tables: schemes with their own networks for the same workload. A
+//! table holds only the keys that differ from `[fabric]`.
 
 use crate::{FabricSpec, OwnRadio, Scenario, Topology};
 use schemars::JsonSchema;

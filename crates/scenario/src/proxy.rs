@@ -1,4 +1,5 @@
-//! The `[scheme.NAME.proxy]` table: a proxy that tells TCP the capacity of an air link.
+//! The `[scheme.NAME.proxy]` table: a proxy that tells TCP the capacity of an air link (Drago et
+//! al., MASS 2019).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,5 @@
 //! The `[fabric.radio]` table: air links between switches, instead of wires or in addition to them.
+//! The crate `radio` computes their rates and losses.
 
 mod cells;
 

@@ -1,4 +1,5 @@
-//! The `[scheme.NAME]` tables.
+//! The `[scheme.NAME]` tables: transport, routing, network interface and plan of a scheme. All
+//! schemes of a scenario get the same workload.
 
 use crate::controllers::ControllersSpec;
 use crate::flyways::FlywaysSpec;

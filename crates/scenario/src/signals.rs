@@ -1,4 +1,5 @@
-//! Gates that open and close by control frames instead of by clocks.
+//! Gates that open and close by control frames instead of by clocks: the `signals` of plans of
+//! slots and circuits, and the guard time that they need.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

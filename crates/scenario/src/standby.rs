@@ -1,4 +1,5 @@
-//! A second TDMA controller, which takes over if the first one fails.
+//! The `standby` table of a TDMA plan: a second controller, which takes over if the first one
+//! fails. Derives its timers from the plan.
 
 use crate::scheme::TdmaSpec;
 use schemars::JsonSchema;

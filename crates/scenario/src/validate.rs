@@ -1,4 +1,5 @@
-//! Checks whether the values of a scenario make sense, alone and together, before it runs.
+//! Checks whether the values of a scenario make sense, alone and together, before it runs. Each
+//! module checks one table and adds errors and warnings to [`Checked`].
 
 mod capture;
 mod changes;

@@ -1,4 +1,5 @@
-//! The `[workload]` table.
+//! The `[workload]` table: flows from a random process or a file, coflows, and collectives of AI
+//! training. The crate `workload` generates the flows.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

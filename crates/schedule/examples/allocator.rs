@@ -1,14 +1,16 @@
 //! How fast timeslots are allocated: `cargo run --release --example allocator`.
 //!
-//! The workload is that of Fastpass's own benchmark: requests arrive at each source by a Poisson process, for an evenly drawn other
-//! node, with exponential sizes of 10 slots in the mean. A batch knows what has arrived before it begins.
+//! The workload is that of Fastpass's own benchmark: requests arrive at each source by a Poisson
+//! process, for an evenly drawn other node, with exponential sizes of 10 slots in the mean. A batch
+//! knows what has arrived before it begins.
 
 use std::time::Instant;
 use timeplane_model::mix64;
 use timeplane_schedule::{Allocation, Allocator};
 
 const MEAN: f64 = 10.0;
-/// Batches to fill the queues, batches that are timed, and repetitions, of which the fastest counts for each batch: others use the machine too.
+/// Batches to fill the queues, batches that are timed, and repetitions, of which the fastest counts
+/// for each batch: others use the machine too.
 const WARM_UP: u32 = 100;
 const TIMED: u32 = 400;
 const REPETITIONS: u32 = 7;

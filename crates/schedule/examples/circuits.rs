@@ -1,15 +1,18 @@
-//! How good circuit schedules are, and how long they take to compute: `cargo run --release -p timeplane-schedule --example circuits`.
+//! How good circuit schedules are, and how long they take to compute: `cargo run --release -p
+//! timeplane-schedule --example circuits`.
 //!
-//! Circuits of 100 Gb/s beside packets of 10 Gb/s; 20 us dark, at least 20 us open. All matrices are scaled such that the busiest port needs
-//! 3 ms of a circuit. Two questions:
+//! Circuits of 100 Gb/s beside packets of 10 Gb/s; 20 us dark, at least 20 us open. All matrices
+//! are scaled such that the busiest port needs 3 ms of a circuit. Two questions:
 //!
-//! - To the end: schedules without a window. `finish` is the time until the last byte over its lower bound (longest row or column over both
-//!   rates, without any dark time); packets carry meanwhile what circuits leave.
-//! - In a window of 3 ms and 75 configurations: `share in 3 ms` is what circuits carry of the demand.
+//! - To the end: schedules without a window. `finish` is the time until the last byte over its
+//!   lower bound (longest row or column over both rates, without any dark time); packets carry
+//!   meanwhile what circuits leave.
+//! - In a window of 3 ms and 75 configurations: `share in 3 ms` is what circuits carry of the
+//!   demand.
 //!
-//! All ports stop when the switch is set, but for Sunflow, which needs a switch of which only the moved ports do; its number of
-//! configurations has no bound, and its dark time is that in which any circuit is dark. Times to compute are
-//! those of the schedule to the end: medians, one thread.
+//! All ports stop when the switch is set, but for Sunflow, which needs a switch of which only the
+//! moved ports do; its number of configurations has no bound, and its dark time is that in which
+//! any circuit is dark. Times to compute are those of the schedule to the end: medians, one thread.
 
 #[path = "../tests/it/matrices.rs"]
 mod matrices;
@@ -67,8 +70,8 @@ fn projector() -> Vec<f64> {
     weights
 }
 
-/// Lines of id, arrival, mappers, reducers, then `rack,rack,...#rack:MB,rack:MB,...`, a reducer's megabytes shared by the mappers; racks
-/// from 1 on.
+/// Lines of id, arrival, mappers, reducers, then `rack,rack,...#rack:MB,rack:MB,...`, a reducer's
+/// megabytes shared by the mappers; racks from 1 on.
 fn fb2010() -> Vec<f64> {
     let mut weights = vec![0.0; 150 * 150];
     for line in FB2010.lines() {

@@ -1,7 +1,8 @@
 //! How long the paths of a timeslot take to choose: `cargo run --release --example coloring`.
 //!
-//! Random slots: of all hosts, a share sends, each to another host that receives from no other. Racks are the vertices. Fastpass's
-//! benchmark of its path selection is 1024 hosts in 32 racks, 4 paths, 60 % load.
+//! Random slots: of all hosts, a share sends, each to another host that receives from no other.
+//! Racks are the vertices. Fastpass's benchmark of its path selection is 1024 hosts in 32 racks, 4
+//! paths, 60 % load.
 
 use std::time::Instant;
 use timeplane_model::mix64;

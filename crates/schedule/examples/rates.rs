@@ -1,7 +1,8 @@
 //! How long rates take to compute: `cargo run --release --example rates`.
 //!
-//! Matrices: each host offers 1 to a number of others, evenly drawn. Flows: evenly drawn pairs of hosts in a leaf-spine network, racks of
-//! 30 or 32 hosts; one flow ends and another begins between two computations.
+//! Matrices: each host offers 1 to a number of others, evenly drawn. Flows: evenly drawn pairs of
+//! hosts in a leaf-spine network, racks of 30 or 32 hosts; one flow ends and another begins between
+//! two computations.
 
 use std::hint::black_box;
 use std::time::Instant;

@@ -1,6 +1,8 @@
-//! How long the weighted round robin computes for a slot: `cargo run --release --example wrr_speed`.
+//! How long the weighted round robin computes for a slot: `cargo run --release --example
+//! wrr_speed`.
 //!
-//! Hosts under one switch or in racks of 30 under one root, rounds of 32 slots, pairs drawn evenly with up to 64 slots of demand each.
+//! Hosts under one switch or in racks of 30 under one root, rounds of 32 slots, pairs drawn evenly
+//! with up to 64 slots of demand each.
 
 use std::time::Instant;
 use timeplane_model::{Backlog, Bytes, Demand, Duration, Fabric, Framing, HostId, LinkSpec, Plan, Rate, Switch, mix64};

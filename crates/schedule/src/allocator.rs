@@ -1,13 +1,15 @@
-//! Timeslots for pairs of nodes, a batch of them at a time.
+//! Fastpass's timeslot allocator, which gives slots to pairs of nodes one batch at a time.
+//!
+//! A batch has up to 64 slots. [`Allocator`] holds the demand of all pairs between batches.
 
-/// A pair may send in a slot.
+/// The right of a pair of nodes to send in one slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Allocation {
-    /// Which slot of the batch, from 0.
+    /// Slot of the batch, from 0.
     pub slot: u16,
-    /// Who sends.
+    /// The sending node.
     pub source: u16,
-    /// To whom.
+    /// The receiving node.
     pub destination: u16,
 }
 
@@ -19,42 +21,47 @@ struct Waiting {
     left: u32,
 }
 
-/// What is kept of every pair: while it waits, [`WAITS`] and the slots asked for since (the rest is in its [`Waiting`]); else the
-/// number of the batch after its last service. One word, as these are looked up at random.
+/// The state of a pair. While the pair waits: [`WAITS`] plus the slots requested since it began to
+/// wait (the rest of its demand is in its [`Waiting`]). Otherwise: the number of the batch after
+/// its last service. A record is one word because records are looked up at random.
 type Record = u32;
 
 const WAITS: Record = 1 << 31;
-/// Pairs that were not served for so many batches, or never, are alike.
+/// Pairs that were not served for this many batches count as never served.
 const AGES: usize = 64;
 
-/// The pipelined timeslot allocator of Fastpass (Perry et al., SIGCOMM 2014, section 3): a greedy maximal matching in every slot,
-/// least recently served pairs first.
+/// The pipelined timeslot allocator of Fastpass (Perry et al., SIGCOMM 2014, section 3): a greedy
+/// maximal matching in every slot, least recently served pairs first.
 ///
-/// The slots of a batch are bits of a word, one word per source and one per destination: free slots. A pair gets the lowest bit
-/// that both words have, so that a visit to a pair looks at all slots of the batch at once. Pairs are visited in rounds, in the order
-/// of their last service: a pair that wants more than it got comes again in the next round.
+/// The slots of a batch are bits of a word, one word per source and one per destination: free
+/// slots. A pair gets the lowest bit that both words have, so that a visit to a pair looks at all
+/// slots of the batch at once. Pairs are visited in rounds, in the order of their last service: a
+/// pair that wants more than it got comes again in the next round.
 ///
-/// - **Maximal.** A pair is given up for a batch only when no slot is free at both its ends, and slots are not freed again. So after
-///   a batch no pair that still waits has both ends free in any slot.
+/// - **Maximal.** A pair is given up for a batch only when no slot is free at both its ends, and
+///   slots are not freed again. After a batch, no waiting pair has a slot that is free at both its
+///   ends.
 /// - **Valid.** Each node sends to at most one and receives from at most one in a slot.
-/// - **Nobody waits for ever.** Who is served in a round goes behind all who were not served since; who asks again after an idle
-///   time is as old as its last service, counted in batches. So pairs that wait share what they compete for evenly (max-min).
+/// - **No starvation.** A pair that is served in a round goes behind all pairs not served since. A
+///   pair that asks again after an idle time is as old as its last service, counted in batches. So
+///   waiting pairs share contended nodes evenly (max-min).
 ///
-/// Demand is counted in slots. A request adds to it: a protocol that carries totals, as Fastpass's does, asks for the difference.
-/// Memory: 4 bytes for each pair of nodes. No allocation once buffers are as large as they get. The same calls give the same slots.
+/// Demand is counted in slots. A request adds to the demand, so a protocol that carries totals,
+/// such as Fastpass's, requests the difference. Memory: 4 bytes for each pair of nodes. Nothing is
+/// allocated once buffers have reached their largest size. The same calls give the same slots.
 #[derive(Clone, Debug)]
 pub struct Allocator {
     nodes: usize,
     slots: u32,
     /// Numbers batches, from 1.
     batch: u32,
-    /// Free slots.
+    /// Bits of free slots, by sending node.
     sources: Vec<u64>,
     destinations: Vec<u64>,
-    /// By pair, row by row.
+    /// State by pair, row by row.
     records: Vec<Record>,
-    /// Pairs left over, least recently served first; per age (in batches, the last one for all older), where it ends from the
-    /// oldest on.
+    /// Pairs left over, least recently served first. `ends` holds where each age ends in it,
+    /// counted from the oldest; ages are in batches, the last one for all older pairs.
     waiting: Vec<Waiting>,
     ends: [usize; AGES],
     /// Pairs that asked since the last batch, by age.
@@ -62,17 +69,17 @@ pub struct Allocator {
     /// Pairs to visit in the next round; pairs given up for this batch.
     again: Vec<Waiting>,
     given_up: Vec<Waiting>,
-    /// Pairs whose demand as it was at their turn is done.
+    /// Pairs whose demand at the time of their visit is fully served.
     done: Vec<(u16, u16)>,
     allocations: Vec<Allocation>,
 }
 
 impl Allocator {
-    /// No demand among `nodes` nodes; batches of `slots` slots, 64 at most. More slots in a batch are faster; fewer let new
-    /// demand in earlier.
+    /// An allocator without demand among `nodes` nodes, with batches of 1 to 64 slots. Larger
+    /// batches take less time per slot; smaller ones serve new demand earlier.
     ///
     /// # Panics
-    /// Where there are more than 65 535 nodes, or `slots` is not 1 to 64.
+    /// Panics if there are more than 65 535 nodes, or if `slots` is not in 1..=64.
     pub fn new(nodes: usize, slots: u32) -> Self {
         assert!(nodes <= usize::from(u16::MAX) && (1..=64).contains(&slots), "{nodes} nodes, {slots} slots");
         Self {
@@ -88,20 +95,21 @@ impl Allocator {
             again: Vec::new(),
             given_up: Vec::new(),
             done: Vec::new(),
-            // One more than there can be: a visit writes before it knows.
+            // One entry more than needed: `put` writes before it knows whether the entry counts.
             allocations: vec![Allocation { slot: 0, source: 0, destination: 0 }; nodes * slots as usize + 1],
         }
     }
 
-    /// Slots of a batch.
+    /// Number of slots in a batch.
     pub fn slots(&self) -> u32 {
         self.slots
     }
 
-    /// Adds `slots` to what a pair wants.
+    /// Adds `slots` to the demand of a pair.
     ///
     /// # Panics
-    /// Where a node does not exist, or 2^31 slots and more are asked for a pair while it waits.
+    /// Panics if a node does not exist, or if 2^31 or more slots are requested for a pair while it
+    /// waits.
     #[inline]
     pub fn request(&mut self, source: u16, destination: u16, slots: u32) {
         let (s, d) = (usize::from(source), usize::from(destination));
@@ -114,14 +122,15 @@ impl Allocator {
             let more = (*record & !WAITS).checked_add(slots).filter(|&more| more < WAITS);
             *record = WAITS | more.expect("what is asked for a waiting pair fits 31 bits");
         } else {
-            // Never served is oldest.
+            // A pair that was never served is oldest.
             let age = if *record == 0 { AGES } else { (self.batch - *record) as usize };
             *record = WAITS;
             self.fresh[age.min(AGES - 1)].push(Waiting { source, destination, left: slots });
         }
     }
 
-    /// Forgets all demand of a source, as when its host starts anew; its pairs that waited count as never served.
+    /// Drops all demand of a source, for example when its host restarts. Its waiting pairs count as
+    /// never served.
     pub fn forget(&mut self, source: u16) {
         let row = usize::from(source) * self.nodes;
         for record in &mut self.records[row..row + self.nodes] {
@@ -147,7 +156,7 @@ impl Allocator {
         }
     }
 
-    /// Pairs that wait, with the slots they still want; in no order of meaning.
+    /// Waiting pairs with the number of slots they still want, in no particular order.
     pub fn waiting(&self) -> impl Iterator<Item = (u16, u16, u64)> + '_ {
         self.waiting.iter().chain(self.fresh.iter().flatten()).map(|w| {
             let more = self.records[usize::from(w.source) * self.nodes + usize::from(w.destination)] & !WAITS;
@@ -155,7 +164,7 @@ impl Allocator {
         })
     }
 
-    /// Keeps the numbers of batches small; ages stay.
+    /// Shifts batch numbers down before they overflow; ages stay the same.
     fn renumber(&mut self) {
         if self.batch < WAITS - 1 {
             return;
@@ -167,15 +176,15 @@ impl Allocator {
         }
     }
 
-    /// Allocates the next batch of slots and takes it off the demand. `out` is emptied first; what is in it comes in the order of
-    /// allocation, not by slot.
+    /// Allocates the next batch of slots and subtracts it from the demand. Replaces the contents of
+    /// `out`; allocations come in the order in which they were made, not by slot.
     pub fn allocate_batch(&mut self, out: &mut Vec<Allocation>) {
         let all = u64::MAX >> (64 - self.slots);
         self.sources.fill(all);
         self.destinations.fill(all);
         self.renumber();
         self.batch += 1;
-        // A pair is given up once, and done twice if it asked for more.
+        // A pair is given up at most once, and done at most twice (if it requested more).
         let most = self.waiting.len() + self.fresh.iter().map(Vec::len).sum::<usize>() + 1;
         let none = Waiting { source: 0, destination: 0, left: 0 };
         self.again.resize(most, none);
@@ -202,12 +211,13 @@ impl Allocator {
             unserved[age] = table.given_up.1;
         }
         while table.again.1 > 0 {
-            // Written behind where it is read.
+            // `visit` writes behind the place that is read.
             for i in 0..core::mem::take(&mut table.again.1) {
                 table.visit(table.again.0[i]);
             }
         }
-        // At last those who asked for more while they waited. To look for them earlier would stall on memory each time.
+        // Last come pairs that requested more while they waited. Looking for them earlier would
+        // stall on memory each time.
         let mut i = 0;
         while i < table.done.1 {
             let (source, destination) = table.done.0[i];
@@ -229,13 +239,13 @@ impl Allocator {
         out.extend_from_slice(&self.allocations[..allocations]);
         core::mem::swap(&mut self.waiting, &mut self.given_up);
         self.waiting.truncate(given_up);
-        // Who was not served is a batch older; who was, is of age 0.
+        // A pair that was not served is a batch older; a served one has age 0.
         self.ends[0] = self.waiting.len();
         self.ends[1..].copy_from_slice(&unserved[..AGES - 1]);
     }
 }
 
-/// What a visit to a pair needs: free slots, and lists with how much of them is filled.
+/// The state that a visit to a pair needs: free slots, and lists with their filled lengths.
 struct Table<'a> {
     sources: &'a mut [u64],
     destinations: &'a mut [u64],
@@ -246,9 +256,10 @@ struct Table<'a> {
 }
 
 impl Table<'_> {
-    /// Gives a pair its first free slot, if there is one, and puts it into the list where it belongs now.
+    /// Gives a pair its first free slot, if there is one, and moves the pair to the matching list.
     ///
-    /// Writes to all lists and counts what holds: branches here would be mispredicted more often than not.
+    /// Writes to all lists and then extends only the right one, because branches here would be
+    /// mispredicted more often than not.
     #[inline(always)]
     fn visit(&mut self, pair: Waiting) {
         let Waiting { source, destination, left } = pair;
@@ -266,7 +277,7 @@ impl Table<'_> {
     }
 }
 
-/// Writes to the end of a list, which it makes longer only if so told.
+/// Writes behind the end of a list; extends the list only if `counts` is true.
 #[inline(always)]
 fn put<T>((list, len): &mut (&mut [T], usize), value: T, counts: bool) {
     list[*len] = value;

@@ -1,13 +1,15 @@
-//! Circuit schedulers: demand goes in, a sequence of matchings with times comes out.
+//! Circuit schedulers: from a demand to a sequence of matchings with times.
 //!
-//! A circuit switch joins every sender to at most one receiver, at line rate and without a buffer, and is dark for some time when it is
-//! set anew. A packet switch may stand beside it: much slower, always there. A [`CircuitScheduler`] says what the circuit switch does in
-//! the next window; what it leaves over is for the packet switch, or for the next window. [`evaluate()`] says how good that is.
+//! A circuit switch connects every sender to at most one receiver, at line rate and without a
+//! buffer. It is dark for some time when it is reconfigured. A much slower packet switch may run
+//! alongside it all the time. A [`CircuitScheduler`] decides what the circuit switch does in the
+//! next window. The rest of the demand goes to the packet switch or waits for the next window.
+//! [`evaluate()`] measures how good a schedule is.
 //!
-//! Inside, demand is line time: integer picoseconds that the bytes take on a circuit, rounded up pair by pair. Everything is
-//! deterministic.
+//! Internally, demand is line time: integer picoseconds that the bytes take on a circuit, rounded
+//! up for each pair. All results are deterministic.
 //!
-//! [`CircuitAlgorithm`] lists them by name.
+//! [`CircuitAlgorithm`] lists the schedulers by name.
 
 mod adjust;
 mod algorithm;
@@ -47,23 +49,24 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use timeplane_model::{Demand, Duration, Matching, Rate};
 
-/// What a circuit schedule is made for.
+/// Properties of the switches and limits of a circuit schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CircuitParameters {
     /// Line rate of a circuit; positive.
     pub circuit: Rate,
-    /// What a port sends and receives by the packet switch beside it; may be zero: none.
+    /// Rate at which a port sends and receives through the packet switch; zero if there is none.
     pub packet: Rate,
-    /// How long ports are dark when the switch is set anew; not negative.
+    /// How long ports are dark when the switch is reconfigured; not negative.
     pub dark: Duration,
-    /// Which ports are.
+    /// Which ports go dark.
     pub retune: Retune,
-    /// The least time without dark time; not negative. It holds for a configuration under [`Retune::AllStop`], and under
-    /// [`Retune::Moved`] for a circuit, which may stay up for several configurations.
+    /// The least open time, without dark time; not negative. It applies to a configuration under
+    /// [`Retune::AllStop`]. Under [`Retune::Moved`] it applies to a circuit, which may stay up for
+    /// several configurations.
     pub least_open: Duration,
-    /// All open times and dark times of a plan together are at most this.
+    /// Upper limit on the sum of all open and dark times of a plan.
     pub window: Duration,
-    /// Configurations of a plan, at most; at least 1.
+    /// Maximum number of configurations in a plan; at least 1.
     pub most: u32,
 }
 
@@ -80,23 +83,26 @@ pub enum Retune {
 
 /// One state of the switch: dark time first, then open.
 ///
-/// Under [`Retune::AllStop`] no circuit carries during `dark`, which is zero where the matching stays up, and all of the matching do
-/// during `open`. Under [`Retune::Moved`] a circuit that was in the configuration before carries during `dark` too. A new one
-/// carries [`CircuitParameters::dark`] after it first appears, even if that is in a later configuration: circuits may be set up one
-/// after the other at any time, so that a configuration may end before its newest circuit is up, and `dark` is how long any
-/// of its circuits is still dark; its `open` may then be zero. [`uptimes`] says it circuit by circuit.
+/// Under [`Retune::AllStop`] no circuit carries during `dark`, which is zero if the matching stays
+/// up. All circuits carry during `open`.
+///
+/// Under [`Retune::Moved`] a circuit that was in the previous configuration carries during `dark`
+/// too. A new circuit carries [`CircuitParameters::dark`] after it first appears, even if that is
+/// in a later configuration. Circuits may be set up one after the other at any time, so a
+/// configuration may end before its newest circuit is up. `dark` is then how long any of its
+/// circuits is still dark, and `open` may be zero. [`uptimes`] lists when each circuit carries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Configuration {
-    /// Who is joined to whom. Ports are hosts.
+    /// Which sending port is connected to which receiving port; ports are hosts.
     pub matching: Matching,
-    /// Dark time at its beginning.
+    /// Dark time at the start of the configuration.
     pub dark: Duration,
-    /// Open time after it.
+    /// Open time after the dark time.
     pub open: Duration,
 }
 
 impl Configuration {
-    /// From its begin to the next one's.
+    /// Dark time plus open time.
     pub fn length(&self) -> Duration {
         self.dark + self.open
     }
@@ -104,13 +110,16 @@ impl Configuration {
 
 /// A circuit scheduling algorithm.
 pub trait CircuitScheduler: Send {
-    /// Decides what the circuit switch does for `demand`, in wire bytes, within a window. `standing` is the matching that is up
-    /// when the plan begins: a configuration that begins with it costs no dark time.
+    /// Decides what the circuit switch does for `demand`, in wire bytes, within a window.
+    /// `standing` is the matching that is up when the plan starts: a configuration that starts with
+    /// it costs no dark time.
     ///
-    /// The plan is empty where circuits have nothing to do. When it ends, its last configuration stays up.
+    /// The plan is empty if circuits have nothing to do. When it ends, its last configuration stays
+    /// up.
     ///
     /// # Errors
-    /// Where the parameters are impossible, or demand and standing matching are not of one size.
+    /// Fails if the parameters are impossible, or if demand and standing matching have different
+    /// sizes.
     fn plan(
         &mut self,
         demand: &Demand,
@@ -118,11 +127,12 @@ pub trait CircuitScheduler: Send {
         standing: Option<&Matching>,
     ) -> Result<Vec<Configuration>, CircuitError>;
 
-    /// The same without a window or a bound on configurations: until the packet switch can have carried the rest by then, or by the
-    /// time that any schedule takes ([`bound`]); without a packet switch, until nothing is left at all.
+    /// Like [`plan`](Self::plan), without a window or a limit on configurations. The plan runs
+    /// until the packet switch can have carried the rest, by its end or by the time that any
+    /// schedule takes ([`bound`]). Without a packet switch it runs until nothing is left.
     ///
     /// # Errors
-    /// As [`plan`](Self::plan) has them.
+    /// Fails as [`plan`](Self::plan) does.
     fn finish(
         &mut self,
         demand: &Demand,
@@ -134,12 +144,14 @@ pub trait CircuitScheduler: Send {
 }
 
 impl CircuitParameters {
-    /// The same with a window longer than any demand takes, and no bound on configurations.
+    /// The same parameters with a window longer than any demand takes, and no limit on
+    /// configurations.
     pub(crate) fn endless(&self) -> Self {
         Self { window: Duration::from_ps(1 << 61), most: u32::MAX, ..*self }
     }
 
-    /// A day of a fixed length, picoseconds: the one asked for, or nine dark times and at least a microsecond.
+    /// The fixed open time of a day-based algorithm in picoseconds: `asked`, or else nine dark
+    /// times and at least one microsecond.
     pub(crate) fn day(&self, algorithm: &'static str, asked: Option<Duration>) -> Result<u64, CircuitError> {
         match asked {
             None => Ok(self.dark.as_ps().saturating_mul(9).max(1_000_000) as u64),
@@ -151,10 +163,10 @@ impl CircuitParameters {
         }
     }
 
-    /// Whether a plan can be made for this.
+    /// Checks that a plan is possible under these parameters.
     ///
     /// # Errors
-    /// Where not even one configuration is possible.
+    /// Fails if not even one configuration is possible.
     pub fn check(&self) -> Result<(), CircuitError> {
         if self.circuit == Rate::ZERO {
             return Err(CircuitError::NoRate);
@@ -176,10 +188,10 @@ impl CircuitParameters {
         Ok(())
     }
 
-    /// Whether a plan, of whatever origin, is one for `hosts` hosts under these parameters.
+    /// Checks that a plan, from any source, is valid for `hosts` hosts under these parameters.
     ///
     /// # Errors
-    /// The first rule that it breaks.
+    /// Names the first rule that the plan breaks.
     pub fn check_plan(
         &self,
         hosts: u32,

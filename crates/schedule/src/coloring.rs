@@ -1,10 +1,12 @@
 //! Edge coloring of bipartite multigraphs: which path each transmission of a slot takes.
 //!
-//! Leaves are vertices, once as senders (left) and once as receivers (right); a transmission is an edge; a color is a spine,
-//! or one of the unit links to it. A coloring is proper where no vertex has two edges of one color: then no link carries
-//! two transmissions. Koenig: as many colors as the largest degree are enough.
+//! The switches with hosts are vertices, once as senders (left) and once as receivers (right). A
+//! transmission is an edge. A color is a spine switch or one of the unit links to it. In a proper
+//! coloring no vertex has two edges of one color, so no link carries two transmissions. As many
+//! colors as the largest degree are enough (Koenig's theorem).
 //!
-//! [`Paull`] keeps a coloring while edges come and go, and moves few of them; [`EulerSplit`] colors a whole slot at once.
+//! [`Paull`] maintains a coloring while edges are added and removed, and recolors few of them.
+//! [`EulerSplit`] colors a whole slot at once.
 
 mod euler;
 mod halving;

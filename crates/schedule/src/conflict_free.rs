@@ -1,4 +1,6 @@
-//! Slots on any fabric: transmissions with paths of their own, no two of which overload a link.
+//! A scheduler of slots on any fabric, in which every transmission has a path of its own.
+//!
+//! No two transmissions of a slot overload a link.
 
 use crate::routes::{Choice, Choices};
 use crate::turns::{self, LONGEST_WAIT, Memory, Turn};
@@ -7,29 +9,41 @@ use timeplane_model::{
     Bytes, Class, Demand, Duration, Fabric, HostId, LinkId, PathTag, Plan, Rate, ScheduleEntry, Slot, Transmission,
 };
 
-/// Slots of pairs whose paths are chosen with them, so that no link of the fabric is overloaded.
+/// Assigns slots to pairs of hosts together with paths, so that no link of the fabric is
+/// overloaded.
 ///
-/// The constraint is that of "Practical TDMA for Datacenter Ethernet" (Vattikonda et al., EuroSys 2012): no two pairs of a slot share a link, any
-/// link on the path. Schedules for arbitrary topologies the paper leaves open. Here:
+/// The constraint is that of "Practical TDMA for Datacenter Ethernet" (Vattikonda et al., EuroSys
+/// 2012): no two pairs of a slot share a link on their paths. The paper leaves schedules for
+/// arbitrary topologies open. This scheduler works as follows:
 ///
-/// - **Paths.** Where a fabric has several shortest paths, every transmission names its own, by a [`PathTag`]; of a pair of switches up to 64 are
-///   looked at. In a Clos network whose links stand for parallel unit links the pairs of a slot are chosen first, as many as the switches' links to
-///   the next layer take, and their paths then by [coloring](ClosPaths), which always finds them. Elsewhere each pair takes the
-///   path, among those with room, whose links others could use least.
-/// - **Rates.** A transmission runs at the rate of the slowest link on its path, or at what is left of a link, but no less than half of that.
-///   So a fast sender serves several slow receivers in one slot.
-/// - **Small senders.** A pair with less to send than a slot carries gets no more of it than it takes, but at least a frame, so that several share a slot towards one
-///   receiver; their rates add up to its link's at most. Two packets of theirs can meet in a switch, and wait for each other as long as one takes.
-/// - **Turns.** Every pair has a due slot; served, it is due a period later: what the busier of its two hosts still has to do over what the
-///   pair has, so that shares are in proportion to demand, but at most [`LONGEST_WAIT`](Self::LONGEST_WAIT) times the pairs at that host.
-///   The pair due first is always served; then pairs of the hosts with most to do, then all others in the order of due slots, as far as they fit.
-/// - **Bound.** With P backlogged pairs, at most d of them at a host, a pair is served at least every `4 d + P` slots, as under
-///   [`WeightedRoundRobin`](crate::WeightedRoundRobin).
-/// - **Maximal.** No pair that has something to send is left out of a slot in which one of its paths has room for at least half its rate, or all it has.
-/// - **Room.** A plan sends a receiver no more than its room, by limits on bytes; less than an eighth of a slot is not granted, unless it is all that
-///   waits.
+/// - **Paths.** If a fabric has several shortest paths, every transmission names its own by a
+///   [`PathTag`]; up to 64 paths per pair of switches are considered. In a Clos network whose links
+///   stand for parallel unit links, pairs of a slot are chosen first, as many as the switches'
+///   links to the next layer carry. [Coloring](ClosPaths) then always finds their paths. In other
+///   fabrics each pair takes, of the paths with room, the one whose links are least wanted by
+///   others.
+/// - **Rates.** A transmission runs at the rate of the slowest link on its path. If a link has less
+///   left, the transmission runs at what is left, but not below half its rate. So a fast sender
+///   serves several slow receivers in one slot.
+/// - **Small senders.** A pair with less to send than a slot carries gets only the rate that it
+///   needs, but enough for one frame. So several small senders share a slot towards one receiver,
+///   and their rates add up to at most its link rate. Two of their packets can meet in a switch;
+///   one then waits for as long as the other takes.
+/// - **Turns.** Every pair has a due slot. When it is served, it is due again one period later. The
+///   period is the remaining load of the busier of its two hosts over the remaining demand of the
+///   pair, so that shares are in proportion to demand. It is at most
+///   [`LONGEST_WAIT`](Self::LONGEST_WAIT) times the number of pairs at that host. The pair that is
+///   due first is always served. Then come pairs of the hosts with the most to do, and then all
+///   others in order of due slots, as far as they fit.
+/// - **Bound.** With P backlogged pairs, at most d of them at a host, a pair is served at least
+///   every `4 d + P` slots, as under [`WeightedRoundRobin`](crate::WeightedRoundRobin).
+/// - **Maximal.** A pair with demand is left out of a slot only if none of its paths has room for
+///   at least half its rate, or for all its demand.
+/// - **Room.** A plan sends a receiver no more than its room, by limits on bytes. Less than an
+///   eighth of a slot is not granted, unless it is all that waits.
 ///
-/// A slot takes O(P + links) where paths are colored, plus the paths of each pair that is tried one by one.
+/// A slot takes O(P + links) if paths are colored, plus the paths of each pair that is tried
+/// individually.
 #[derive(Clone, Debug)]
 pub struct ConflictFree {
     parameters: SlotParameters,
@@ -39,13 +53,13 @@ pub struct ConflictFree {
 const UNKNOWN: u32 = u32::MAX;
 
 impl ConflictFree {
-    /// A pair waits at most so many times as long as in a round robin without weights, before the bound's `P`.
+    /// The longest period of a pair, as a multiple of its period in a round robin without weights.
     pub const LONGEST_WAIT: u64 = LONGEST_WAIT;
 
-    /// A scheduler that has planned nothing.
+    /// Creates a scheduler that has planned nothing.
     ///
     /// # Panics
-    /// Where `open` is not positive or `slots` is 0.
+    /// Panics if `open` is not positive or `slots` is 0.
     pub fn new(parameters: SlotParameters) -> Self {
         assert!(parameters.open.as_ps() > 0 && parameters.slots > 0, "{parameters:?}");
         Self { parameters, memory: Memory::default() }
@@ -67,53 +81,53 @@ impl Scheduler for ConflictFree {
     }
 }
 
-/// A pair of hosts with something to send.
+/// A pair of hosts with demand.
 struct Pair {
     source: u32,
     destination: u32,
-    /// Its hosts' links.
+    /// The links of its two hosts.
     up: usize,
     down: usize,
-    /// Number of its paths in [`Choices`]; [`UNKNOWN`] until they are looked for.
+    /// Number of its paths in [`Choices`], or [`UNKNOWN`] until they are looked up.
     paths: u32,
-    /// What it runs at alone, in bit/s.
+    /// Rate of the pair without others, in bit/s.
     rate: u64,
     turn: Turn,
 }
 
-/// A pair in the order of due slots, with what most decisions about it need.
+/// A pair in the order of due slots, with the fields that most decisions about it need.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
     due: u64,
     turn: u32,
     pair: u32,
     source: u32,
-    /// Receivers are numbered behind senders.
+    /// Number of the receiver, after those of all senders.
     destination: u32,
 }
 
-/// A pair in a slot.
+/// A pair that was chosen for the slot.
 struct Picked {
     pair: usize,
-    /// bit/s.
+    /// Rate of the transmission in bit/s.
     rate: u64,
     tag: Option<PathTag>,
-    /// Wire bytes that it may send.
+    /// Wire bytes that the pair may send.
     bytes: u64,
 }
 
-/// Paths by coloring, and how many packets may go up from and down to each switch with hosts.
+/// Paths by coloring, with how many packets may go up from and down to each switch with hosts.
 struct Colored {
     paths: ClosPaths,
     capacity: u32,
     crossing: Vec<[u32; 2]>,
 }
 
-/// One plan in the making.
+/// A plan under construction.
 struct Table<'a> {
     fabric: &'a Fabric,
     open: Duration,
-    /// Wire bytes of the largest frame.
+    /// Size of the largest frame in wire bytes.
     frame: u64,
     hosts: usize,
     pairs: Vec<Pair>,
@@ -122,21 +136,23 @@ struct Table<'a> {
     /// Pairs with demand and room, by due slot and turn.
     order: Vec<Entry>,
     merged: Vec<Entry>,
-    /// Whether a pair is in this slot.
+    /// Whether each pair is in this slot.
     taken: Vec<bool>,
-    /// Senders, then receivers: whether nothing is left of their links in this slot, and whether they have most to do.
+    /// By host, senders first, then receivers: whether this slot uses its link fully, and whether
+    /// it is among the hosts with the most to do.
     full: Vec<bool>,
     critical: Vec<bool>,
-    /// Senders, then receivers, that have something to do and something left of their links in this slot.
+    /// Number of senders, and of receivers, with demand and with capacity left in this slot.
     idle: [usize; 2],
     picked: Vec<Picked>,
-    /// Senders, then receivers: slots left.
+    /// By host, senders first, then receivers: slots still needed.
     left: Vec<u64>,
-    /// bit/s of each link, what this slot has left of it, and how many slots of pairs want to cross it, on one path or another.
+    /// By link: rate in bit/s, rate left in this slot, and number of pairs' slots that could cross
+    /// it on one path or another.
     rates: Vec<u64>,
     free: Vec<u64>,
     wanted: Vec<f64>,
-    /// Bytes that each receiver has room for, and whether that is bounded anywhere.
+    /// Bytes that each receiver has room for, and whether any of them is limited.
     room: Vec<u64>,
     bounded: bool,
 }
@@ -148,7 +164,8 @@ impl<'a> Table<'a> {
         let open = state.parameters.open;
         let rates: Vec<u64> = fabric.links().iter().map(|l| l.spec.rate.as_bps()).collect();
         let mut choices = Choices::new(fabric);
-        // In a Clos network inner links are no slower than hosts', and paths are looked for where coloring leaves room only.
+        // In a Clos network, inner links are no slower than host links, and paths are looked up
+        // only if coloring leaves room.
         let clos = ClosPaths::new(fabric, PathColoring::EulerSplit).ok();
         let clos = clos.filter(|p| p.clos().first().choices > 1 || p.clos().second().choices > 1);
         let mut pairs: Vec<Pair> = Vec::new();
@@ -203,7 +220,7 @@ impl<'a> Table<'a> {
         table
     }
 
-    /// Sums what is left per host and link, and gives every pair its period and due slot.
+    /// Sums the remaining load per host and link, and gives every pair its period and due slot.
     fn enter(&mut self, now: u64) {
         let mut degree = vec![0u64; 2 * self.hosts];
         for pair in self.pairs.iter().filter(|p| has_room(&self.room, p)) {
@@ -230,7 +247,7 @@ impl<'a> Table<'a> {
         self.order.sort_unstable();
     }
 
-    /// Chooses the pairs of the next slot; false where nothing is left to send.
+    /// Chooses the pairs of the next slot. Returns `false` if no demand is left.
     fn fill(&mut self) -> bool {
         self.picked.clear();
         if self.order.is_empty() {
@@ -265,7 +282,7 @@ impl<'a> Table<'a> {
         }
         if self.colored.is_some() {
             self.color();
-            // What coloring counts as a whole unit link may have room for more.
+            // Links that coloring counts as full unit links may have room for more.
             for k in 0..self.order.len() {
                 if self.idle.contains(&0) {
                     break;
@@ -284,7 +301,8 @@ impl<'a> Table<'a> {
         true
     }
 
-    /// What a pair's hosts leave it, in bit/s: all it needs, or at least half of what it runs at alone.
+    /// The rate in bit/s that a pair's hosts have left for it: all it needs, or at least half of
+    /// its rate without others.
     fn at_hosts(&self, p: usize) -> Option<u64> {
         let pair = &self.pairs[p];
         if !has_room(&self.room, pair) {
@@ -293,8 +311,10 @@ impl<'a> Table<'a> {
         enough(self.needs(pair), pair.rate, self.free[pair.up].min(self.free[pair.down]))
     }
 
-    /// What it takes to send all that a pair has, or that its receiver can take, in this slot, in bit/s; no more than it runs at alone. At least a frame: what
-    /// is left may be less than what waits, where an earlier grant could not be used for the rest of a frame.
+    /// The rate in bit/s that sends all of a pair's demand in this slot, or all that its receiver
+    /// has room for, at most its rate without others. It is enough for one frame at least: an
+    /// earlier grant may have been too small for the last frame, so that more waits than is
+    /// counted.
     fn needs(&self, pair: &Pair) -> u64 {
         let bytes = pair.turn.left.max(self.frame).min(self.room[pair.destination as usize]);
         if bytes >= pair.turn.carries {
@@ -304,7 +324,7 @@ impl<'a> Table<'a> {
         (bits.div_ceil(self.open.as_ps() as u128) as u64).clamp(1, pair.rate)
     }
 
-    /// Puts a pair into the slot if it fits.
+    /// Adds a pair to the slot if it fits.
     fn offer(&mut self, p: usize) {
         let Some(rate) = self.at_hosts(p) else { return };
         let Some(colored) = &mut self.colored else { return self.route(p, rate) };
@@ -321,7 +341,7 @@ impl<'a> Table<'a> {
         self.pick(p, rate, None);
     }
 
-    /// Gives a pair that its hosts leave `rate` the path with room for it whose links are wanted least.
+    /// Adds a pair at `rate`, on the path with room whose links are least wanted.
     fn route(&mut self, p: usize, rate: u64) {
         let pair = &mut self.pairs[p];
         if pair.paths == UNKNOWN {
@@ -390,7 +410,7 @@ impl<'a> Table<'a> {
             let pair = &self.pairs[picked.pair];
             let bounded = self.room[pair.destination as usize] != u64::MAX;
             let slower = picked.rate != self.rates[pair.up];
-            // At a rate, frames that leave whole would come to one more than the rate carries.
+            // Whole frames at this rate could exceed by one frame what the rate carries.
             let most = slower.then(|| Rate::bps(picked.rate).bytes_in(self.open));
             Transmission {
                 source: HostId(pair.source),
@@ -404,7 +424,7 @@ impl<'a> Table<'a> {
         self.picked.iter().map(transmission).collect()
     }
 
-    /// Takes what this slot serves off what is left. `now` is the number of the next slot.
+    /// Subtracts what this slot serves from the demand. `now` is the number of the next slot.
     fn served(&mut self, now: u64) {
         let mut again = Vec::with_capacity(self.picked.len());
         for picked in &self.picked {
@@ -440,12 +460,12 @@ fn entry(pair: &Pair, number: usize, hosts: usize) -> Entry {
     Entry { due: pair.turn.due, turn: pair.turn.diagonal, pair: number as u32, source: pair.source, destination }
 }
 
-/// Whether the receiver can take enough of what the pair has left.
+/// Whether the receiver has room for enough of the pair's demand.
 fn has_room(room: &[u64], pair: &Pair) -> bool {
     pair.turn.has_room(room[pair.destination as usize])
 }
 
-/// All that is needed, or as much as there is, where that is at least half of `alone`.
+/// The rate `needs`, or the free rate if that is at least half of `alone`.
 fn enough(needs: u64, alone: u64, free: u64) -> Option<u64> {
     if needs <= free {
         Some(needs)

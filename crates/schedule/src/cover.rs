@@ -1,40 +1,42 @@
 //! Matchings of a bipartite graph that cover wanted nodes.
 //!
-//! If all demand is counted in slots, the nodes with the most left are critical: a slot that leaves one of them idle makes the
-//! whole longer. Koenig's theorem says that a matching which covers all of them exists in every slot (each color of a
-//! least edge coloring is one). It is found from any matching by alternating paths: from an idle wanted node to a free
-//! node, or to a node that may be given up.
+//! If all demand is counted in slots, the nodes with the most slots left are critical: a slot that
+//! leaves one of them idle makes the schedule longer. By Koenig's theorem, every slot has a
+//! matching that covers all critical nodes (each color of a minimum edge coloring is one). It is
+//! found from any matching by alternating paths, from an idle wanted node to a free node or to a
+//! node that is not wanted.
 
-/// A bipartite graph and a choice of its edges: each node at most `capacity` times, each edge at most `limit` times.
+/// A bipartite graph and a selection of its edges. The selection covers each node up to its
+/// capacity and uses each edge up to its limit.
 pub(crate) struct Cover {
     ends: Vec<[u32; 2]>,
-    /// Edges at node `v`: `edges[first[v]..first[v + 1]]`.
+    /// The edges at node `v` are `edges[first[v]..first[v + 1]]`.
     first: Vec<u32>,
     edges: Vec<u32>,
     capacity: Vec<u32>,
-    /// Per node, how often it may still be chosen.
+    /// By node, how many more of its edges may be chosen.
     spare: Vec<u32>,
     wanted: Vec<u32>,
     limit: Vec<u32>,
     times: Vec<u32>,
-    /// Per node, the edges chosen there.
+    /// By node, its chosen edges.
     chosen: Vec<Vec<u32>>,
-    /// Per node, the search that saw it last and the edge by which it came there.
+    /// By node, the last search that reached it and the edge by which it did.
     seen: Vec<(u32, u32)>,
     search: u32,
     queue: Vec<u32>,
 }
 
-/// Where an alternating path ended.
+/// The end of an alternating path.
 enum Path {
-    /// At a node with capacity to spare: one edge more.
+    /// A node with spare capacity: the selection gains an edge.
     ToFree,
-    /// At a node that is covered more often than wanted: as many edges as before.
+    /// A node that is covered more often than wanted: the number of chosen edges stays the same.
     ToUnwanted,
 }
 
 impl Cover {
-    /// A graph of nodes with these capacities; an edge is its two ends.
+    /// A graph of nodes with these capacities. An edge is given by its two ends.
     pub(crate) fn new(capacity: Vec<u32>, ends: Vec<[u32; 2]>) -> Self {
         let nodes = capacity.len();
         let mut first = vec![0u32; nodes + 1];
@@ -68,7 +70,7 @@ impl Cover {
         }
     }
 
-    /// Forgets the choice, what was taken out and what was wanted; limits stay.
+    /// Clears the selection, the nodes taken out and the wanted counts; limits stay.
     pub(crate) fn reset(&mut self) {
         for chosen in &mut self.chosen {
             for e in chosen.drain(..) {
@@ -79,17 +81,17 @@ impl Cover {
         self.wanted.fill(0);
     }
 
-    /// How often an edge may be chosen.
+    /// Sets how often an edge may be chosen.
     pub(crate) fn limit(&mut self, edge: usize, limit: u32) {
         self.limit[edge] = limit;
     }
 
-    /// How often a node should be covered, at most its capacity.
+    /// Sets how often a node should be covered, at most its capacity.
     pub(crate) fn want(&mut self, node: usize, times: u32) {
         self.wanted[node] = times.min(self.spare[node]);
     }
 
-    /// Whether a node is covered less often than it could be.
+    /// Whether a node is covered less often than its capacity allows.
     pub(crate) fn spare(&self, node: u32) -> bool {
         self.spare[node as usize] > 0
     }
@@ -100,7 +102,7 @@ impl Cover {
         self.spare(a) && self.spare(b)
     }
 
-    /// The edges chosen at a node.
+    /// Chosen edges at a node.
     pub(crate) fn chosen(&self, node: usize) -> &[u32] {
         &self.chosen[node]
     }
@@ -117,7 +119,7 @@ impl Cover {
         self.wanted[v] = self.wanted[v].saturating_sub(1);
     }
 
-    /// Chooses an edge once more, if it may be and both ends have room.
+    /// Chooses an edge once more, if its limit and both ends allow it. Returns whether they do.
     pub(crate) fn choose(&mut self, edge: usize) -> bool {
         if !self.both_spare(edge) || self.times[edge] >= self.limit[edge] {
             return false;
@@ -130,7 +132,7 @@ impl Cover {
         self.times[edge as usize] += 1;
         for v in self.ends[edge as usize] {
             self.chosen[v as usize].push(edge);
-            // An alternating path fills a full node before it frees it.
+            // An alternating path fills a full node before it frees it, so the count may wrap.
             self.spare[v as usize] = self.spare[v as usize].wrapping_sub(1);
         }
     }
@@ -145,7 +147,8 @@ impl Cover {
         }
     }
 
-    /// Covers all wanted nodes, as far as that is possible. Whether another node had to be given up, so that more edges may fit.
+    /// Covers all wanted nodes as far as possible. Returns whether another node lost an edge for
+    /// that, so that more edges may fit.
     pub(crate) fn cover(&mut self) -> bool {
         let mut given_up = false;
         for v in 0..self.wanted.len() {
@@ -160,7 +163,8 @@ impl Cover {
         given_up
     }
 
-    /// Covers `from` once more by an alternating path, without uncovering a wanted node; breadth first.
+    /// Covers `from` once more by an alternating path (breadth first), without uncovering a wanted
+    /// node.
     fn augment(&mut self, from: u32) -> Option<Path> {
         self.search += 1;
         self.queue.clear();
@@ -207,7 +211,8 @@ impl Cover {
         a ^ b ^ end
     }
 
-    /// Swaps chosen and unchosen edges on the path found from `from` to `to`; the last one is to be `added` or removed.
+    /// Swaps chosen and unchosen edges on the path from `from` to `to`. `added` tells whether the
+    /// last edge is to be chosen or removed.
     fn flip(&mut self, from: u32, to: u32, mut added: bool) {
         let mut at = to;
         while at != from {

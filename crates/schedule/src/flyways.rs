@@ -1,14 +1,17 @@
-//! Links between racks that relieve hot spots of an oversubscribed tree: 60 GHz flyways (Halperin et al., SIGCOMM 2011), or circuits.
+//! Flyway planning: links between racks that relieve hot spots of an oversubscribed tree.
 //!
-//! [`Traffic`] between racks and the tree's capacities ([`Wired`]) go in; a [`FlywayPlan`] comes out: which links are up at which rates, and
-//! what share of each pair's traffic takes which link. A share goes *direct* over a link between its two racks, or in *transit*: over a
-//! link at its sender's rack and on by wire from the other end, or by wire to a link that ends at its receiver's rack.
+//! The links may be 60 GHz flyways (Halperin et al., SIGCOMM 2011) or circuits. The input is
+//! [`Traffic`] between racks and the tree's capacities ([`Wired`]). The result is a [`FlywayPlan`]:
+//! which links are up at which rates, and what share of each pair's traffic takes which link. A
+//! share takes a *direct* link between its two racks, or goes in *transit* over a link that ends at
+//! only one of them and over wires for the rest.
 //!
-//! Which links may be up together is not known here: a [`LinkSet`] says it. [`Ports`] is one whose racks have ports and nothing else to
-//! keep to; radios that disturb each other are another.
+//! A [`LinkSet`] knows which links may be up together. In [`Ports`], racks have a number of ports
+//! and no other constraint; radio links that interfere with each other need another set.
 //!
-//! The measure is the completion time of demands (CTD) of fluids: all traffic flows at once, and is over when the busiest place has carried
-//! what goes through it. [`Wired::unsubscribed`] is what a tree without oversubscription would take: the racks' hosts alone.
+//! The measure is the completion time of demands (CTD) of fluids: all traffic flows at once, and
+//! ends when the busiest place has carried its bytes. [`Wired::unsubscribed`] is the CTD of a tree
+//! without oversubscription, in which only the racks' hosts limit traffic.
 //!
 //! [`FlywayPolicy`] lists the policies by name.
 

@@ -1,16 +1,19 @@
 //! Greedy matchings by priority, for one slot or several.
+//!
+//! The caller chooses the order of priority.
 
 use crate::Allocation;
 
-/// Greedy maximal matchings for up to 64 slots at once, in an order of priority that the caller gives.
+/// Makes greedy maximal matchings for up to 64 slots at once, in the caller's order of priority.
 ///
-/// Each pair in turn gets the first slots that are free at both its ends, as many as it wants. So a pair goes without only where all
-/// those slots went to pairs before it, and no slot is left that a pair which wants more could use: every slot is a maximal matching of what
-/// is wanted, with at least half as many pairs as any other. With one slot and pairs by falling weight it has at least half the highest
-/// weight (Avis, "A survey of heuristics for the weighted matching problem", 1983).
+/// Each pair in turn gets the first slots that are free at both its ends, as many as it wants. So a
+/// pair loses a slot only to pairs before it, and every slot is a maximal matching of the remaining
+/// demand, with at least half as many pairs as any other matching. With one slot and pairs by
+/// decreasing weight, the matching has at least half the highest weight (Avis, "A survey of
+/// heuristics for the weighted matching problem", 1983).
 ///
-/// Oldest first, fewest bytes left first and the like are orders of the pairs; [`Allocator`](crate::Allocator) keeps its own
-/// order, least recently served first, and is faster.
+/// Oldest first or fewest bytes left first are such orders. [`Allocator`](crate::Allocator) keeps
+/// its own order, least recently served first, and is faster.
 #[derive(Clone, Debug)]
 pub struct Greedy {
     slots: u32,
@@ -19,22 +22,23 @@ pub struct Greedy {
 }
 
 impl Greedy {
-    /// For `nodes` nodes and `slots` slots at once.
+    /// Creates the buffers for `nodes` nodes and 1 to 64 slots at once.
     ///
     /// # Panics
-    /// Where there are more than 65 535 nodes, or `slots` is not 1 to 64.
+    /// Panics if there are more than 65 535 nodes, or if `slots` is not in 1..=64.
     pub fn new(nodes: usize, slots: u32) -> Self {
         assert!(nodes <= usize::from(u16::MAX) && (1..=64).contains(&slots), "{nodes} nodes, {slots} slots");
         Self { slots, sources: vec![0; nodes], destinations: vec![0; nodes] }
     }
 
-    /// Allocates slots to pairs (source, destination, slots wanted), the most important first. `out` is emptied first; what is in it
-    /// comes in the order of the pairs, and each pair's slots from the first on.
+    /// Allocates slots to pairs (source, destination, slots wanted), which come in order of
+    /// priority. Replaces the contents of `out`; allocations come in the order of pairs, and each
+    /// pair's slots in ascending order.
     ///
-    /// O(pairs + allocations).
+    /// Takes O(pairs + allocations).
     ///
     /// # Panics
-    /// Where a node does not exist.
+    /// Panics if a node does not exist.
     pub fn allocate(&mut self, pairs: impl IntoIterator<Item = (u16, u16, u32)>, out: &mut Vec<Allocation>) {
         out.clear();
         let all = u64::MAX >> (64 - self.slots);

@@ -1,12 +1,14 @@
-//! Planning algorithms: demand goes in, a plan comes out.
+//! Planning algorithms: from a demand to a plan.
 //!
-//! A [`Scheduler`] has no clock and does no I/O: what it needs from one call to the next (pointers, deadlines counted in
-//! slots) it keeps in itself, what is in force it is told as [`Standing`]. How long it computes is declared elsewhere and
-//! charged by the driver. The same demand, fabric and history always give the same plan.
+//! A [`Scheduler`] has no clock and does no I/O. It keeps its own state between calls (pointers,
+//! deadlines counted in slots) and learns what is in force as [`Standing`]. The driver accounts for
+//! its computation time, which is configured elsewhere. The same demand, fabric and history always
+//! give the same plan.
 //!
-//! [`Schedulers`] knows them by name. A new algorithm of this crate is a file and a variant of [`TdmaScheduler`]; one
-//! from outside (Python, a test) is [registered](Schedulers::register) at run time. Circuit switches are planned in
-//! [`circuits`], links between racks that relieve a tree in [`flyways`].
+//! [`Schedulers`] lists schedulers by name. To add one to this crate, add a file and a variant of
+//! [`TdmaScheduler`]. One from outside (Python, a test) is [registered](Schedulers::register) at
+//! run time. [`circuits`] plans circuit switches, and [`flyways`] plans links between racks that
+//! relieve a tree.
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
@@ -39,43 +41,44 @@ use timeplane_model::{Bytes, Demand, Duration, Fabric, Plan, Round, Slot};
 
 /// A planning algorithm.
 pub trait Scheduler: Send {
-    /// Decides what `demand` gets of `fabric`, after what is in force.
+    /// Plans how to serve `demand` on `fabric`, after what is in force.
     ///
-    /// `demand` is what still waits when this plan begins: whatever is granted already has been taken off it. It has as
-    /// many hosts as `fabric`. A scheduler of slots answers [`Plan::Slots`] with at most [`SlotParameters::slots`]
-    /// entries, and none where nothing waits.
+    /// `demand` is the backlog when this plan starts, without what is already granted. It has as
+    /// many hosts as `fabric`. A scheduler of slots returns [`Plan::Slots`] with at most
+    /// [`SlotParameters::slots`] entries, and with none if there is no backlog.
     fn plan(&mut self, demand: &Demand, fabric: &Fabric, standing: &Standing) -> Plan;
 }
 
-/// What a plan of slots is made of.
+/// Durations and limits of a plan of slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotParameters {
     /// How long the gates of a slot are open; positive.
     pub open: Duration,
-    /// From a slot's end to the next one's begin: guard or dark time; not negative.
+    /// From the end of a slot to the start of the next: guard or dark time; not negative.
     pub guard: Duration,
-    /// Slots of a round, at most; at least 1.
+    /// Maximum number of slots in a round; at least 1.
     pub slots: u32,
-    /// The largest frame, in wire bytes: who may not cut a frame has no use for a grant of less.
+    /// The largest frame in wire bytes. A sender that cannot split frames has no use for a smaller
+    /// grant.
     pub frame: Bytes,
 }
 
 impl SlotParameters {
-    /// From one slot's begin to the next one's.
+    /// From the start of a slot to the start of the next.
     pub fn period(&self) -> Duration {
         self.open + self.guard
     }
-    /// The longest round.
+    /// Length of the longest round.
     pub fn round(&self) -> Duration {
         self.period() * i64::from(self.slots)
     }
 }
 
-/// What is in force when a plan begins.
+/// What is in force when a plan starts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Standing {
-    /// The number of the round to plan.
+    /// Number of the round to plan.
     pub round: Round,
-    /// The slot that will be the last one before it, if there was one: what is up already costs no dark time.
+    /// The slot before this plan, if there is one: circuits that are up already cost no dark time.
     pub last: Option<Slot>,
 }

@@ -1,8 +1,10 @@
-//! Paths through a Clos network: which of its equal paths each packet of a timeslot takes, so that no two share a link.
+//! Paths through a Clos network: each packet of a timeslot gets a path on which it shares no link.
 //!
-//! Links that are `f` times as fast as a host's stand for `f` parallel unit links. The packets of a slot are the edges of a bipartite
-//! multigraph between the switches that have hosts; a proper coloring of it with as many colors as such a switch has unit uplinks gives every
-//! packet a unit link of its own (Clos, BSTJ 32(2), 1953; Koenig's theorem). A third layer is colored again, plane by plane, between pods.
+//! Links that are `f` times as fast as a host's stand for `f` parallel unit links. The packets of a
+//! slot are the edges of a bipartite multigraph between the switches that have hosts. A proper
+//! coloring with as many colors as such a switch has unit uplinks gives every packet a unit link of
+//! its own (Clos, BSTJ 32(2), 1953; Koenig's theorem). For a third layer, the same is done again
+//! between pods, plane by plane.
 
 use crate::coloring::{EulerSplit, Paull};
 use schemars::JsonSchema;
@@ -20,7 +22,7 @@ pub enum PathColoring {
     Paull,
 }
 
-/// The paths of one fabric.
+/// The paths of a fabric.
 #[derive(Debug)]
 pub struct ClosPaths {
     clos: Clos,
@@ -28,15 +30,15 @@ pub struct ClosPaths {
     euler: EulerSplit,
     graph: Vec<(u32, u32)>,
     colors: Vec<u16>,
-    /// Of each edge of `graph`, the packet's place.
+    /// By edge of `graph`, the position of its packet.
     place: Vec<usize>,
 }
 
 impl ClosPaths {
-    /// The paths of a fabric.
+    /// Prepares the paths of a fabric.
     ///
     /// # Errors
-    /// Where its links do not stand for parallel unit links, or it is no Clos network.
+    /// Fails if its links do not stand for parallel unit links, or if it is not a Clos network.
     pub fn new(fabric: &Fabric, coloring: PathColoring) -> Result<Self, ClosError> {
         Ok(Self {
             clos: Clos::of(fabric)?,
@@ -48,15 +50,17 @@ impl ClosPaths {
         })
     }
 
-    /// The network.
+    /// The Clos network of the fabric.
     pub fn clos(&self) -> &Clos {
         &self.clos
     }
 
-    /// A path for each packet of a slot, in place; `None` where there is only one.
+    /// Assigns a path to each packet of a slot, at the same position; `None` if there is only one
+    /// path.
     ///
     /// # Panics
-    /// Where a switch would send or receive more than its [capacity](Clos::capacity) from above.
+    /// Panics if a switch would send or receive more than its [capacity](Clos::capacity) from
+    /// above.
     pub fn assign(&mut self, slot: &[(HostId, HostId)], tags: &mut Vec<Option<PathTag>>) {
         tags.clear();
         tags.resize(slot.len(), None);

@@ -1,4 +1,6 @@
-//! A rate for each pair that asks for one, so that no host's link, and no switch's uplinks together, carry more than they can.
+//! Rates for pairs that request them, so that no host link is overloaded.
+//!
+//! The uplinks of a switch together are not overloaded, either.
 
 use crate::rates::{Flows, Hosts, Offered, Proportional, max_min, scale_both, scale_down};
 use schemars::JsonSchema;
@@ -20,24 +22,25 @@ pub enum RateNormalizer {
     Proportional,
 }
 
-/// [`scale_both`] ends this near its bound, or after so many rounds.
+/// Relative distance from its bound at which [`scale_both`] ends, and the maximum number of rounds.
 const TOLERANCE: f64 = 0.01;
 const ROUNDS: u32 = 50;
-/// Steps of the prices after each change.
+/// Number of price updates after each change.
 const STEPS: u32 = 20;
 
-/// Gives rates as shares of a host's link.
+/// Allocates rates as shares of a host's link.
 ///
-/// Bounds are the hosts' links, and, where switches with hosts have less above them than hosts below (oversubscription), what leaves and
-/// enters each of them: flows spread over the links between switches by chance, so that only their sums can be kept.
+/// Limits are the hosts' links. If a switch has less capacity above than its hosts below
+/// (oversubscription), the sums of what leaves and enters that switch are limits, too. Flows spread
+/// over the links between switches by chance, so only these sums can be kept.
 #[derive(Debug)]
 pub struct RateAllocator {
     normalizer: RateNormalizer,
     hosts: Hosts,
     clos: Clos,
-    /// Whether the switches' sums can bind at all.
+    /// Whether the limits of switches can apply at all.
     oversubscribed: bool,
-    /// Hosts that send, hosts that receive, switches up, switches down.
+    /// Capacities: sending hosts, receiving hosts, switches up, switches down.
     capacity: Vec<f64>,
     prices: Proportional,
     offered: Vec<Offered>,
@@ -45,10 +48,10 @@ pub struct RateAllocator {
 }
 
 impl RateAllocator {
-    /// For a fabric of hosts with equal links.
+    /// Creates an allocator for a fabric of hosts with equal links.
     ///
     /// # Errors
-    /// Where links do not stand for parallel unit links.
+    /// Fails if links do not stand for parallel unit links.
     pub fn new(fabric: &Fabric, normalizer: RateNormalizer) -> Result<Self, ClosError> {
         let clos = Clos::of(fabric)?;
         let n = fabric.hosts() as usize;
@@ -70,7 +73,8 @@ impl RateAllocator {
         })
     }
 
-    /// Rates for pairs (source, destination, share of the link that is asked for); `given` is emptied and gets one number for each.
+    /// Computes rates for pairs (source, destination, requested share of the link). Replaces the
+    /// contents of `given` with one rate for each pair.
     pub fn allocate(&mut self, offered: &[(u32, u32, f64)], given: &mut Vec<f64>) {
         given.clear();
         self.offered.clear();
@@ -96,7 +100,7 @@ impl RateAllocator {
         }
     }
 
-    /// The switches of a pair that have different ones.
+    /// The switches of a pair, if they differ.
     fn crossing(&self, o: &Offered) -> Option<(usize, usize)> {
         let (s, d) = (self.clos.edge(HostId(o.source)), self.clos.edge(HostId(o.destination)));
         (self.oversubscribed && s != d).then_some((s as usize, d as usize))
@@ -117,7 +121,7 @@ impl RateAllocator {
         }
     }
 
-    /// Scales down what crosses a switch that it would overload; all else stays feasible.
+    /// Scales down traffic across overloaded switches; the result stays feasible elsewhere.
     fn keep_above(&self, rates: &mut [f64]) {
         if !self.oversubscribed {
             return;

@@ -1,8 +1,10 @@
-//! Rates for flows that share links, from what they offer or want.
+//! Rates for flows that share links, from the rates that they offer or want.
 //!
-//! Rates are plain numbers in the unit of the capacities; with links of capacity 1 they are shares of the link rate. Two kinds of
-//! problems: a matrix of pairs of hosts, bounded by the hosts' own links ([`scale_both`], [`scale_down`], [`max_min_hosts`]),
-//! and flows over any links ([`max_min`], [`MaxMin`], [`Proportional`]). Everything is deterministic: the same calls give the same bits.
+//! Rates are plain numbers in the unit of the capacities; with links of capacity 1 they are shares
+//! of the link rate. There are two kinds of problems. One is a matrix of pairs of hosts, limited by
+//! the hosts' own links ([`scale_both`], [`scale_down`], [`max_min_hosts`]). The other is a set of
+//! flows over any links ([`max_min`], [`MaxMin`], [`Proportional`]). All results are deterministic:
+//! the same calls give the same bits.
 
 mod fill;
 mod max_min;
@@ -14,7 +16,7 @@ pub use max_min::MaxMin;
 pub use proportional::Proportional;
 pub use scale::{Scaled, scale_both, scale_down};
 
-/// What hosts can send and receive.
+/// Capacities of hosts to send and to receive.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hosts {
     send: Vec<f64>,
@@ -22,10 +24,10 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// Capacities of each host, to send and to receive.
+    /// Creates hosts from their capacities to send and to receive.
     ///
     /// # Panics
-    /// Where there are not as many of both, or one is negative or not finite.
+    /// Panics if the two vectors differ in length, or if a capacity is negative or not finite.
     pub fn new(send: Vec<f64>, receive: Vec<f64>) -> Self {
         assert_eq!(send.len(), receive.len(), "a capacity to send and one to receive for every host");
         assert!(send.iter().chain(&receive).all(|c| c.is_finite() && *c >= 0.0), "capacities are finite, not negative");
@@ -35,19 +37,19 @@ impl Hosts {
     pub fn equal(hosts: usize) -> Self {
         Self { send: vec![1.0; hosts], receive: vec![1.0; hosts] }
     }
-    /// How many there are.
+    /// Number of hosts.
     pub fn len(&self) -> usize {
         self.send.len()
     }
-    /// Whether there are none.
+    /// Whether there are no hosts.
     pub fn is_empty(&self) -> bool {
         self.send.is_empty()
     }
-    /// By host.
+    /// Capacity to send, by host.
     pub fn send(&self) -> &[f64] {
         &self.send
     }
-    /// By host.
+    /// Capacity to receive, by host.
     pub fn receive(&self) -> &[f64] {
         &self.receive
     }
@@ -60,21 +62,22 @@ impl Hosts {
     }
 }
 
-/// What a pair of hosts offers: an entry of a sparse matrix. A pair may have several.
+/// The rate that a pair of hosts offers: an entry of a sparse matrix. A pair may have several
+/// entries.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Offered {
-    /// Who sends.
+    /// The sending host.
     pub source: u32,
-    /// To whom.
+    /// The receiving host.
     pub destination: u32,
-    /// How much; not negative.
+    /// The rate offered; not negative.
     pub rate: f64,
 }
 
-/// Flows over links, by numbers in the order of [`push`](Self::push).
+/// Flows over links, numbered in the order of [`push`](Self::push).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Flows {
-    /// Links of flow f: `links[first[f]..first[f + 1]]`.
+    /// The links of flow f are `links[first[f]..first[f + 1]]`.
     first: Vec<u32>,
     links: Vec<u32>,
     weight: Vec<f64>,
@@ -82,15 +85,16 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// None.
+    /// Contains no flows.
     pub fn new() -> Self {
         Self { first: vec![0], ..Self::default() }
     }
-    /// Adds a flow that crosses `links`, each at most once, with a weight (its share against others', 1 if all are alike) and the most
-    /// it can use, [`f64::INFINITY`] if that has no bound.
+    /// Adds a flow that crosses `links`, each at most once. `weight` is its share against others'
+    /// (1 if all are equal), `demand` the most it can use, or [`f64::INFINITY`].
     ///
     /// # Panics
-    /// Where the weight is not positive and finite, the demand negative, or a flow without links has no bound.
+    /// Panics if the weight is not positive and finite, if the demand is negative, or if a flow
+    /// without links has an infinite demand.
     pub fn push(&mut self, links: &[u32], weight: f64, demand: f64) {
         assert!(weight > 0.0 && weight.is_finite() && demand >= 0.0, "weight {weight}, demand {demand}");
         assert!(!links.is_empty() || demand.is_finite(), "a flow over no link has a bounded demand");
@@ -102,8 +106,8 @@ impl Flows {
         self.weight.push(weight);
         self.demand.push(demand);
     }
-    /// Flows between hosts, each over its source's and its destination's link: links are senders, then receivers. A rate offered is
-    /// the flow's demand.
+    /// Flows between hosts, each over the links of its source and its destination. Links are
+    /// numbered senders first, then receivers. The offered rate is the flow's demand.
     pub fn between(hosts: &Hosts, offered: &[Offered]) -> Self {
         hosts.check(offered);
         let n = hosts.len() as u32;
@@ -114,15 +118,15 @@ impl Flows {
             demand: offered.iter().map(|o| o.rate).collect(),
         }
     }
-    /// How many.
+    /// Number of flows.
     pub fn len(&self) -> usize {
         self.weight.len()
     }
-    /// Whether there are none.
+    /// Whether there are no flows.
     pub fn is_empty(&self) -> bool {
         self.weight.is_empty()
     }
-    /// Removes all.
+    /// Removes all flows.
     pub fn clear(&mut self) {
         self.first.truncate(1);
         self.links.clear();
@@ -137,7 +141,7 @@ impl Flows {
     pub fn weight(&self, flow: usize) -> f64 {
         self.weight[flow]
     }
-    /// The most a flow can use.
+    /// The highest rate that a flow can use.
     pub fn demand(&self, flow: usize) -> f64 {
         self.demand[flow]
     }

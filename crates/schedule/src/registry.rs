@@ -1,4 +1,6 @@
-//! TDMA schedulers by name: those of this crate, and those that a program registers.
+//! TDMA schedulers by name.
+//!
+//! The registry holds those of this crate and those that a program registers.
 
 use crate::{ConflictFree, Scheduler, SlotParameters, WeightedRoundRobin};
 use std::fmt;
@@ -6,7 +8,7 @@ use std::sync::Arc;
 use strum::{EnumMessage, IntoStaticStr, VariantArray};
 use timeplane_model::{Named, UnknownName};
 
-/// Makes a scheduler for these slots.
+/// Constructor of a scheduler for given slots.
 pub type SchedulerFactory = Arc<dyn Fn(&SlotParameters) -> Box<dyn Scheduler> + Send + Sync>;
 
 /// A TDMA scheduler of this crate.
@@ -22,10 +24,10 @@ pub enum TdmaScheduler {
 }
 
 impl TdmaScheduler {
-    /// Makes a scheduler that has planned nothing.
+    /// Creates a scheduler that has planned nothing.
     ///
     /// # Panics
-    /// If `open` is not positive or `slots` is 0.
+    /// Panics if `open` is not positive or `slots` is 0.
     pub fn build(self, parameters: &SlotParameters) -> Box<dyn Scheduler> {
         match self {
             Self::WeightedRoundRobin => Box::new(WeightedRoundRobin::new(*parameters)),
@@ -38,7 +40,7 @@ impl Named for TdmaScheduler {
     const KIND: &'static str = "scheduler";
 }
 
-/// TDMA schedulers that a scenario can name. Two runs of one process may have different ones.
+/// Schedulers that a scenario can name. Two runs in one process may use different registries.
 #[derive(Clone)]
 pub struct Schedulers {
     entries: Vec<(String, SchedulerFactory)>,
@@ -59,30 +61,30 @@ impl Schedulers {
         all
     }
 
-    /// Adds a scheduler; it replaces one of the same name.
+    /// Adds a scheduler. Replaces a scheduler of the same name.
     pub fn register(&mut self, name: impl Into<String>, build: SchedulerFactory) {
         let name = name.into();
         self.entries.retain(|e| e.0 != name);
         self.entries.push((name, build));
     }
 
-    /// All names, in the order of registration.
+    /// All names in order of registration.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().map(|e| e.0.as_str())
     }
 
-    /// Makes a scheduler of this name.
+    /// Makes the scheduler of this name.
     ///
     /// # Errors
-    /// If none has it.
+    /// Fails if no scheduler has this name.
     pub fn build(&self, name: &str, parameters: &SlotParameters) -> Result<Box<dyn Scheduler>, UnknownName> {
         self.factory(name).map(|build| build(parameters))
     }
 
-    /// Returns what makes schedulers of this name.
+    /// Returns the constructor of the schedulers of this name.
     ///
     /// # Errors
-    /// If none has it.
+    /// Fails if no scheduler has this name.
     pub fn factory(&self, name: &str) -> Result<SchedulerFactory, UnknownName> {
         let found = self.entries.iter().find(|e| e.0 == name);
         let unknown = || UnknownName::new(TdmaScheduler::KIND, name, self.names());
@@ -125,7 +127,7 @@ mod tests {
         all.register("never", Arc::new(|_| Box::new(Never)));
         assert_eq!(all.names().collect::<Vec<_>>(), ["weighted_round_robin", "conflict_free", "never"]);
         assert!(all.build("never", &PARAMETERS).is_ok());
-        // Another value is another registry.
+        // A registry is independent of others.
         assert!(Schedulers::built_in().build("never", &PARAMETERS).is_err());
     }
 

@@ -1,23 +1,25 @@
-//! The paths between switches with hosts that a scheduler may choose among.
+//! The paths between switches with hosts that a scheduler may choose from.
+//!
+//! Paths are looked up once for each pair of switches.
 
 use std::collections::BTreeMap;
 use timeplane_model::{Candidates, Fabric, HostId, LinkId, PathTag};
 
-/// No more paths of a pair of switches are looked at.
+/// Maximum number of paths considered for a pair of switches.
 pub(crate) const MOST_PATHS: usize = 64;
 
-/// A way from one switch with hosts to another.
+/// A path from one switch with hosts to another.
 #[derive(Clone, Debug)]
 pub(crate) struct Choice {
-    /// What names it; `None` where it is the only one.
+    /// Tag that names the path; `None` if it is the only one.
     pub tag: Option<PathTag>,
-    /// Its links, those of the hosts not included.
+    /// Links of the path without the hosts' links.
     pub links: Vec<LinkId>,
-    /// Of its slowest link, in bit/s.
+    /// Rate of the slowest of these links in bit/s.
     pub rate: u64,
 }
 
-/// Shortest paths by pairs of switches, found when they are asked for.
+/// Shortest paths by pair of switches, computed on demand.
 #[derive(Debug)]
 pub(crate) struct Choices<'a> {
     fabric: &'a Fabric,
@@ -30,7 +32,7 @@ impl<'a> Choices<'a> {
         Self { fabric, all: Vec::new(), known: BTreeMap::new() }
     }
 
-    /// The number of the paths from one host's switch to another's.
+    /// Number of the set of paths from one host's switch to another's.
     pub(crate) fn between(&mut self, from: HostId, to: HostId) -> u32 {
         let fabric = self.fabric;
         let switch = |h| fabric.link(fabric.uplink(h)).to.0;
@@ -47,11 +49,11 @@ impl<'a> Choices<'a> {
     }
 }
 
-/// All paths that tags name, each once, in the order of their tags.
+/// All paths that tags can name, each once, in the order of their tags.
 fn choices(fabric: &Fabric, from: HostId, to: HostId) -> Vec<Choice> {
     let single = fabric.is_single_path(from, to);
     let mut found: Vec<Choice> = Vec::new();
-    // How many candidates switches with hosts, and others, have on the paths seen so far.
+    // Largest numbers of candidates seen so far: at switches with hosts, and at others.
     let (mut first, mut second) = (1u32, 1u32);
     let mut low = 0;
     while low < first && found.len() < MOST_PATHS {

@@ -1,8 +1,10 @@
-//! Who sends in a timeslot: a greedy maximal matching of the pairs that have packets waiting, and a path for each.
+//! Timeslot allocation for single packets: a greedy maximal matching of waiting pairs, with a path
+//! for each.
 //!
-//! One packet a slot for each pair of the matching, as Fastpass has it (Perry et al., SIGCOMM 2014). Pairs are taken in the order of a
-//! [`SlotMetric`]; a pair is matched where neither end is taken yet and the switches over both still have unit links. A greedy maximal matching
-//! carries at least half of what the best one could.
+//! Each pair of the matching gets one packet per slot, as in Fastpass (Perry et al., SIGCOMM 2014).
+//! Pairs are taken in the order of a [`SlotMetric`]. A pair is matched if neither end is taken yet
+//! and the switches above both ends have unit links left. A greedy maximal matching carries at
+//! least half as much as the best one.
 
 use crate::paths::{ClosPaths, PathColoring};
 use schemars::JsonSchema;
@@ -56,20 +58,21 @@ pub enum SlotFill {
     Fragments,
 }
 
-/// One packet's right to a slot.
+/// The right of one packet to a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketSlot {
-    /// Who sends.
+    /// The sending host.
     pub source: HostId,
-    /// To whom.
+    /// The receiving host.
     pub destination: HostId,
-    /// Which of its queues.
+    /// Traffic class of the queue that sends.
     pub class: Class,
-    /// By which path; `None` where there is only one.
+    /// Path of the packet; `None` if there is only one.
     pub path: Option<PathTag>,
 }
 
-/// Where a pair stands among all: class first, then the metric; ties by a hash, so that no host is ahead of another for good.
+/// Rank of a pair among all: class first, then the metric. Ties are broken by a hash, so that no
+/// host is permanently ahead of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
     class: u8,
@@ -79,29 +82,30 @@ struct Rank {
     destination: u32,
 }
 
-/// Packets that wait in one queue, as far as is known.
+/// Known packets of one queue.
 #[derive(Debug, Default)]
 struct Queue {
-    /// First to leave first: when they came, how many, their bytes.
+    /// Bursts in the order in which they leave: arrival time, number of packets, bytes.
     bursts: VecDeque<(Time, u32, u64)>,
     /// When the first packet became first.
     first_since: Time,
 }
 
-/// What waits at every host, and who is allocated next.
+/// The backlog of every host, and the order of allocation.
 #[derive(Debug)]
 pub struct TimeslotAllocator {
     metric: SlotMetric,
     fill: SlotFill,
-    /// Bytes on the wire that fit into a slot.
+    /// Wire bytes that fit into a slot.
     slot_bytes: u64,
     paths: ClosPaths,
-    /// Per source, its queues that are not empty.
+    /// By source, its queues that are not empty.
     queues: Vec<BTreeMap<(u32, u8), Queue>>,
     order: BTreeSet<Rank>,
-    /// Per host and slot: taken as a source, as a destination. Stamped with the slot's number, so that nothing is cleared.
+    /// By host: the last slot in which it was taken as a source, and as a destination. Slot numbers
+    /// make clearing unnecessary.
     taken: Vec<[u64; 2]>,
-    /// Per switch with hosts: packets that leave and enter it in the slot.
+    /// By switch with hosts: packets that leave and enter it in the slot.
     crossing: Vec<[u32; 2]>,
     stamp: u64,
     chosen: Vec<Rank>,
@@ -110,10 +114,10 @@ pub struct TimeslotAllocator {
 }
 
 impl TimeslotAllocator {
-    /// Nothing waits anywhere; a slot holds `slot_bytes` on the wire.
+    /// Creates an allocator without backlog, for slots of `slot_bytes` on the wire.
     ///
     /// # Errors
-    /// Where the fabric has paths that cannot be told apart by colors, see [`ClosPaths::new`].
+    /// Fails if colors cannot tell the paths of the fabric apart, see [`ClosPaths::new`].
     pub fn new(
         fabric: &Fabric,
         metric: SlotMetric,
@@ -139,7 +143,8 @@ impl TimeslotAllocator {
         })
     }
 
-    /// Replaces what waits at `source`, of which it has told at `now`. A queue that was known keeps its turn.
+    /// Replaces the backlog at `source` by what the source reported at `now`. A known queue keeps
+    /// its turn.
     pub fn set(&mut self, source: HostId, now: Time, bursts: impl IntoIterator<Item = Burst>) {
         let mut old = std::mem::take(&mut self.queues[source.index()]);
         let mut new: BTreeMap<(u32, u8), Queue> = BTreeMap::new();
@@ -167,7 +172,7 @@ impl TimeslotAllocator {
         self.queues[source.index()] = new;
     }
 
-    /// Forgets what waits for pairs, source and destination, of which `keep` does not hold.
+    /// Removes the backlog of all pairs (source, destination) for which `keep` is false.
     pub fn retain(&mut self, keep: impl Fn(HostId, HostId) -> bool) {
         for source in 0..self.queues.len() {
             let from = HostId(source as u32);
@@ -180,7 +185,7 @@ impl TimeslotAllocator {
         }
     }
 
-    /// Whether nothing waits.
+    /// Whether there is no backlog.
     pub fn is_empty(&self) -> bool {
         self.order.is_empty()
     }
@@ -196,7 +201,7 @@ impl TimeslotAllocator {
         Rank { class, metric, tie: mix64(pair ^ mix64(metric as u64)), source, destination }
     }
 
-    /// Allocates a slot that begins at `start`: a maximal matching with its paths.
+    /// Allocates the slot that starts at `start`: a maximal matching with its paths.
     pub fn allocate(&mut self, start: Time, out: &mut Vec<PacketSlot>) {
         self.stamp += 1;
         self.chosen.clear();
@@ -230,14 +235,16 @@ impl TimeslotAllocator {
         self.paths.assign(&self.pairs, &mut self.tags);
         for i in 0..self.chosen.len() {
             let rank = self.chosen[i];
-            // Its next packet is first only after this one: behind all that came by then.
+            // The pair's next packet becomes first only after this slot, behind all that arrived by
+            // then.
             self.take(&rank, start + Duration::from_ps(1));
             let (source, destination) = self.pairs[i];
             out.push(PacketSlot { source, destination, class: Class(rank.class), path: self.tags[i] });
         }
     }
 
-    /// Takes what one slot carries off a queue, as it is granted already; the queue keeps its turn.
+    /// Subtracts what one slot carries from a queue because it is granted already; the queue keeps
+    /// its turn.
     pub fn discount(&mut self, source: HostId, destination: HostId, class: Class) {
         let key = (destination.0, class.0);
         let Some(queue) = self.queues[source.index()].get(&key) else { return };
@@ -245,7 +252,7 @@ impl TimeslotAllocator {
         self.take(&rank, since);
     }
 
-    /// Takes what one slot carries off a queue, whose next packet is first since `since`.
+    /// Subtracts what one slot carries from a queue, whose next packet is first since `since`.
     fn take(&mut self, rank: &Rank, since: Time) {
         self.order.remove(rank);
         let key = (rank.destination, rank.class);
@@ -253,7 +260,8 @@ impl TimeslotAllocator {
         let mut room = self.slot_bytes;
         let mut first = true;
         while let Some((_, packets, bytes)) = queue.bursts.front_mut() {
-            // As if the packets of a burst were alike; where they are not, the host will tell.
+            // Assumes equal packets within a burst; if they differ, the host's next report corrects
+            // it.
             let each = bytes.div_ceil(u64::from(*packets));
             let cut = self.fill == SlotFill::Fragments && each > room;
             if !first && !cut && each > room {

@@ -1,4 +1,6 @@
 //! Weighted round robin over pairs of hosts, with critical links served first.
+//!
+//! It is the default scheduler of slots.
 
 use crate::cover::Cover;
 use crate::turns::{self, LONGEST_WAIT, Memory, Turn};
@@ -7,30 +9,38 @@ use timeplane_model::{
     Bytes, Class, Demand, Fabric, HostId, LinkId, Plan, Rate, ScheduleEntry, Slot, Transmission, flow_hash,
 };
 
-/// Slots for backlogged pairs in turn, more often for those with more to send.
+/// Gives slots to backlogged pairs in turn, more often to those with more to send.
 ///
-/// The default scheduler of "Practical TDMA for Datacenter Ethernet" (Vattikonda et al., EuroSys 2012) is a weighted round robin
-/// with a bounded gap; how slots are filled the paper leaves open. Here:
+/// The default scheduler of "Practical TDMA for Datacenter Ethernet" (Vattikonda et al., EuroSys
+/// 2012) is a weighted round robin with a bounded wait. The paper leaves open how slots are filled.
+/// This scheduler works as follows:
 ///
-/// - **Counting.** A pair's demand is a number of slots: bytes over what its slowest link carries while a slot is open, rounded
-///   up. Transmissions run at the rate of that link. A pair without demand gets no slot; slots that nobody needs are not planned.
-/// - **Links.** A host sends to one host at a time and receives from one. Inner links carry no more than their rate; where a
-///   fabric has several shortest paths, only host links are certain and looked at (as [`Slot::new`] does).
-/// - **Turns.** Every pair has a due slot; served, it is due a period later. The period is what is left at the most
-///   loaded link of its path over what is left of the pair, so that shares are in proportion to demand, but at most
-///   [`LONGEST_WAIT`](Self::LONGEST_WAIT) times the number of pairs at that link. The pair due first is always served, the
-///   others in order of their due slots, as far as they fit.
-/// - **Bound.** With P backlogged pairs, at most d of them at a link of its path, a pair is served within `4 d + P` slots.
-///   (Once its due slot is past, every slot serves a pair that is due before it, and those served become due after it.)
-/// - **Critical links.** If the most loaded link has M slots left, all links with M left are used in this slot: where hosts'
-///   links are the bottleneck, a fixed demand takes M slots in all, which is the least there is (Koenig). The pair due first
-///   does not stand in the way: every pair is in one of M matchings that together serve everything. Where inner links of a
-///   two-level tree are the bottleneck, pairs of switches are matched in the same way before pairs of hosts. On deeper trees, and
-///   where an inner link carries several pairs at once but not all, it is a heuristic.
-/// - **Room.** A plan sends a receiver no more than its room, by limits on bytes. Less than an eighth of a slot is not granted,
-///   unless it is all that waits: the receiver first drains (compare RFC 1122, 4.2.3.3).
+/// - **Counting.** A pair's demand is a number of slots: its bytes over what its slowest link
+///   carries while a slot is open, rounded up. Transmissions run at the rate of that link. A pair
+///   without demand gets no slot, and slots that no pair needs are not planned.
+/// - **Links.** A host sends to one host at a time and receives from one. Inner links carry no more
+///   than their rate. If a fabric has several shortest paths, only host links are certain and
+///   considered (as in [`Slot::new`]).
+/// - **Turns.** Every pair has a due slot. When it is served, it is due again one period later. The
+///   period is the remaining load of the most loaded link of its path over the remaining demand of
+///   the pair, so that shares are in proportion to demand. It is at most
+///   [`LONGEST_WAIT`](Self::LONGEST_WAIT) times the number of pairs at that link. The pair that is
+///   due first is always served, the others in order of their due slots, as far as they fit.
+/// - **Bound.** With P backlogged pairs, at most d of them at a link of its path, a pair is served
+///   within `4 d + P` slots. (Once its due slot is past, every slot serves a pair that is due
+///   before it, and served pairs become due after it.)
+/// - **Critical links.** If the most loaded link has M slots left, this slot uses all links with M
+///   left. If hosts' links are the bottleneck, a fixed demand takes M slots in total, the least
+///   possible (Koenig). The pair that is due first does not prevent that: every pair is in one of M
+///   matchings that together serve everything. If inner links of a two-level tree are the
+///   bottleneck, pairs of switches are matched in the same way before pairs of hosts. It is a
+///   heuristic on deeper trees, and if an inner link carries several pairs at once but not all.
+/// - **Room.** A plan sends a receiver no more than its room, by limits on bytes. Less than an
+///   eighth of a slot is not granted, unless it is all that waits: the receiver first drains
+///   (compare RFC 1122, 4.2.3.3).
 ///
-/// A slot takes O(P) with a small constant, plus O(P) at worst for each critical link that turns alone leave idle.
+/// A slot takes O(P) with a small constant, plus at worst O(P) for each critical link that turns
+/// alone leave idle.
 #[derive(Clone, Debug)]
 pub struct WeightedRoundRobin {
     parameters: SlotParameters,
@@ -40,13 +50,13 @@ pub struct WeightedRoundRobin {
 const NOBODY: u32 = u32::MAX;
 
 impl WeightedRoundRobin {
-    /// A pair waits at most so many times as long as in a round robin without weights, before the bound's `P`.
+    /// The longest period of a pair, as a multiple of its period in a round robin without weights.
     pub const LONGEST_WAIT: u64 = LONGEST_WAIT;
 
-    /// A scheduler that has planned nothing.
+    /// Creates a scheduler that has planned nothing.
     ///
     /// # Panics
-    /// Where `open` is not positive or `slots` is 0.
+    /// Panics if `open` is not positive or `slots` is 0.
     pub fn new(parameters: SlotParameters) -> Self {
         assert!(parameters.open.as_ps() > 0 && parameters.slots > 0, "{parameters:?}");
         Self { parameters, memory: Memory::default() }
@@ -69,61 +79,65 @@ impl Scheduler for WeightedRoundRobin {
     }
 }
 
-/// A pair of hosts with something to send.
+/// A pair of hosts with demand.
 struct Pair {
     source: u32,
     destination: u32,
-    /// Which of [`Table::cores`] it crosses; [`NOBODY`] where only the hosts' links matter.
+    /// The pair's entry of [`Table::cores`]; [`NOBODY`] if only the hosts' links matter.
     core: u32,
-    /// bit/s; `line` where that is the sender's line rate.
+    /// Rate in bit/s; `line` tells whether it is the sender's line rate.
     rate: u64,
     line: bool,
     turn: Turn,
 }
 
-/// The way between two switches, where some of its links are too slow for all who could use them at once.
+/// The path between two switches, if some of its links are too slow for all hosts that could use
+/// them at once.
 struct Core {
-    /// Those links.
+    /// The slow links of the path.
     links: Vec<u32>,
-    /// Its ends in [`Table::inner`]: of those links the first on the way up, and the last on the way down.
+    /// Ends of the path in [`Table::inner`]: the first slow link on the way up, and the last on the
+    /// way down.
     ends: [u32; 2],
 }
 
-/// An inner link that can be a bottleneck.
+/// An inner link that may be a bottleneck.
 #[derive(Clone, Copy, Default)]
 struct Inner {
-    /// bit/s, and how much of that this slot has left.
+    /// Rate in bit/s, and the rate left in this slot.
     rate: u64,
     free: u64,
-    /// How many pairs it carries at once.
+    /// Number of pairs that the link carries at once.
     multiple: u64,
-    /// Slots of pairs left for it.
+    /// Number of pairs' slots that it still has to carry.
     left: u64,
-    /// Its number in [`Table::inner`].
+    /// Number of the link's node in [`Table::inner`].
     node: u32,
 }
 
-/// One plan in the making.
+/// A plan under construction.
 struct Table {
     hosts: usize,
     pairs: Vec<Pair>,
     /// Pairs with demand and room, by due slot and turn.
     order: Vec<(u64, u32, u32)>,
     merged: Vec<(u64, u32, u32)>,
-    /// Pairs of this slot, and per pair, while they are taken off the order, whether it is one.
+    /// Pairs of this slot; and by pair, while the order is updated, whether it is in the slot.
     picked: Vec<u32>,
     served: Vec<bool>,
-    /// Senders, then receivers: slots left, and whether one is spoken for while cores are chosen.
+    /// By host, senders first, then receivers: slots left, and whether the host is reserved while
+    /// cores are chosen.
     left: Vec<u64>,
     spoken: Vec<bool>,
-    /// Bytes that each receiver has room for.
+    /// By receiver, the bytes that it has room for.
     room: Vec<u64>,
     bounded: bool,
     /// Senders, then receivers; an edge is a pair.
     outer: Cover,
     cores: Vec<Core>,
     links: Vec<Inner>,
-    /// Links up, then links down, each followed by a node for cores without any; an edge is a core.
+    /// Links up, then links down, each followed by a node for cores without such a link; an edge is
+    /// a core.
     inner: Cover,
 }
 
@@ -178,7 +192,7 @@ impl Table {
         table
     }
 
-    /// Sums what is left per link, and gives every pair its period and due slot.
+    /// Sums the remaining load per link, and gives every pair its period and due slot.
     fn enter(&mut self, now: u64) {
         let mut degree = vec![0u64; 2 * self.hosts];
         let mut link_degree = vec![0u64; self.links.len()];
@@ -225,12 +239,12 @@ impl Table {
         self.order.sort_unstable();
     }
 
-    /// Whether the receiver can take enough of what the pair has left.
+    /// Whether the receiver has room for enough of the pair's demand.
     fn has_room(&self, pair: &Pair) -> bool {
         pair.turn.has_room(self.room[pair.destination as usize])
     }
 
-    /// Chooses the pairs of the next slot; false where nothing is left to send.
+    /// Chooses the pairs of the next slot. Returns `false` if no demand is left.
     fn fill(&mut self) -> bool {
         self.picked.clear();
         let Some(&(_, _, head)) = self.order.first() else { return false };
@@ -266,15 +280,15 @@ impl Table {
         true
     }
 
-    /// Slots that the most loaded link needs.
+    /// Number of slots that the most loaded link needs.
     fn longest(&self) -> u64 {
         let hosts = self.left.iter().copied().max().unwrap_or(0);
         self.links.iter().map(|l| l.left.div_ceil(l.multiple)).max().unwrap_or(0).max(hosts)
     }
 
-    /// Chooses which cores carry how many pairs, and pairs for them.
+    /// Chooses how many pairs each core carries, and which pairs.
     fn cross(&mut self, longest: u64) {
-        // A pair whose host is taken helps no core.
+        // A pair whose host is taken is of no use to a core.
         for c in 0..self.cores.len() {
             self.inner.limit(c, 0);
         }
@@ -297,7 +311,7 @@ impl Table {
         for (c, free) in free.iter_mut().enumerate() {
             *free = self.inner.times(c);
         }
-        // Hosts with most left first, as far as their pairs cross these cores.
+        // Hosts with the most slots left first, as far as their pairs cross these cores.
         for critical in [true, false] {
             for k in 0..self.order.len() {
                 let p = self.order[k].2;
@@ -346,7 +360,7 @@ impl Table {
         self.cores[pair.core as usize].links.iter().all(|&l| self.links[l as usize].free >= pair.rate)
     }
 
-    /// Gives a pair its hosts and links for good.
+    /// Assigns a pair its hosts and links for this slot.
     fn pick(&mut self, p: u32) {
         let pair = &self.pairs[p as usize];
         self.outer.take_out(pair.source);
@@ -362,7 +376,7 @@ impl Table {
         self.picked.push(p);
     }
 
-    /// What a pair may send in this slot, in bytes.
+    /// Bytes that a pair may send in this slot.
     fn allowed(&self, pair: &Pair) -> u64 {
         pair.turn.left.min(pair.turn.carries).min(self.room[pair.destination as usize])
     }
@@ -384,7 +398,7 @@ impl Table {
         self.picked.iter().map(transmission).collect()
     }
 
-    /// Takes what this slot serves off what is left. `now` is the number of the next slot.
+    /// Subtracts what this slot serves from the demand. `now` is the number of the next slot.
     fn served(&mut self, now: u64) {
         for k in 0..self.picked.len() {
             let p = self.picked[k] as usize;
@@ -416,7 +430,7 @@ impl Table {
         (pair.turn.due, pair.turn.diagonal, p)
     }
 
-    /// Strikes out pairs whose receiver has no room left.
+    /// Removes pairs whose receiver has no room left.
     fn leave(&mut self) {
         let mut order = std::mem::take(&mut self.order);
         order.retain(|&(_, _, p)| {
@@ -432,7 +446,7 @@ impl Table {
         self.order = order;
     }
 
-    /// Takes `slots` of a pair off the sums.
+    /// Subtracts `slots` of a pair from the sums.
     fn lose(&mut self, p: usize, slots: u64) {
         let pair = &self.pairs[p];
         self.left[pair.source as usize] -= slots;
@@ -445,22 +459,22 @@ impl Table {
     }
 }
 
-/// The ways between switches that pairs take.
+/// The routes between switches that pairs take.
 struct Routes<'a> {
     fabric: &'a Fabric,
     all: Vec<Route>,
-    /// Per pair of nodes that hosts are joined to (numbered in `last`): its route.
+    /// By pair of nodes with hosts (numbered in `last`), its route.
     of: Vec<u32>,
     last: Vec<u32>,
     count: usize,
-    /// Per such node: rates of its hosts' links added up, into the fabric and out of it.
+    /// By node with hosts, the sums of its hosts' link rates into the fabric and out of it.
     sums: Vec<[u64; 2]>,
 }
 
 struct Route {
-    /// Inner links; none where paths are several.
+    /// Inner links; empty if there are several paths.
     links: Vec<LinkId>,
-    /// Of the slowest of these links, in bit/s.
+    /// Rate of the slowest of these links in bit/s.
     rate: u64,
     ends: [u32; 2],
 }
@@ -501,10 +515,11 @@ impl<'a> Routes<'a> {
         self.of[at] as usize
     }
 
-    /// Finds the inner links that can be a bottleneck, and tells each pair its core.
+    /// Finds the inner links that may be a bottleneck, and sets the core of each pair.
     fn cores(&self, pairs: &mut [Pair], route_of: &[u32]) -> (Vec<Core>, Vec<Inner>, Cover) {
         let fabric = self.fabric;
-        // Who could use a link at once: all hosts under the switches that its routes come from, and lead to.
+        // The hosts that could use a link at once: all hosts under the switches at which its routes
+        // start, and end.
         let mut users: Vec<(LinkId, u8, u32)> = Vec::new();
         for route in &self.all {
             for &l in &route.links {
@@ -527,8 +542,8 @@ impl<'a> Routes<'a> {
             }
         }
 
-        // Nodes: links on the first half of a route (up) and on the second (down). What is neither for all routes alike is looked at
-        // when pairs are picked, and not before.
+        // Nodes are the links on the first half of a route (up) and on the second (down). A link
+        // that is neither for all routes is checked when pairs are picked.
         let mut sides: [Vec<u32>; 2] = Default::default();
         let mut cores: Vec<Core> = Vec::new();
         let mut core_of = vec![NOBODY; self.all.len()];

@@ -34,7 +34,7 @@ use timeplane_schedule::Schedulers;
 use timeplane_transport::{RawConfig, TcpConfig};
 use timeplane_workload::{Source, Streams};
 
-/// What to run.
+/// A run: a scenario at one point of its sweep, a scheme and a seed.
 #[derive(Clone, Debug)]
 pub struct RunSpec<'a> {
     /// The scenario, with the values of its point.
@@ -43,9 +43,9 @@ pub struct RunSpec<'a> {
     pub scheme: &'a str,
     /// The swept keys and their values, for the summary.
     pub point: IndexMap<String, String>,
-    /// The seed.
+    /// The seed of the workload and of all random choices.
     pub seed: u64,
-    /// The folder of files that the fabric names.
+    /// The folder that file names in the fabric are relative to.
     pub base: &'a Path,
 }
 

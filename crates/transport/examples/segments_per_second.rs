@@ -1,9 +1,10 @@
-//! How long a data segment takes in sender and receiver together, without network: run it with `--release`.
+//! How long a data segment takes in sender and receiver together, without network: run it with
+//! `--release`.
 //!
-//! In order, with delayed acknowledgements: per segment one `Sender::poll` and one `Receiver::on_segment`, per two
-//! segments one `Sender::on_ack`, and a look at the sender's deadline. Once with a window that the receiver limits,
-//! so that nothing is lost; and once with a queue that drops what it cannot hold, so that the windows move and
-//! losses are repaired.
+//! In order, with delayed acknowledgements: per segment one `Sender::poll` and one
+//! `Receiver::on_segment`, per two segments one `Sender::on_ack`, and a look at the sender's
+//! deadline. Once with a window that the receiver limits, so that nothing is lost; and once with a
+//! queue that drops what it cannot hold, so that the windows move and losses are repaired.
 
 use std::collections::VecDeque;
 use std::time::Instant;

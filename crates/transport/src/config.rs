@@ -43,9 +43,8 @@ pub struct TcpConfig {
     /// Explicit congestion notification (RFC 3168). Default off; always on with
     /// [`CongestionKind::Dctcp`].
     pub ecn: bool,
-    /// Spreads segments over the round trip: one per payload / (f
-    /// - cwnd / srtt), with f = 2 in slow start and 1.2 later, as Linux does. It starts with the
-    ///   first measurement. Default off.
+    /// Spreads segments over the round trip: the rate is `f * cwnd / srtt`, with f = 2 in slow
+    /// start and 1.2 later, as in Linux. It starts with the first measurement. Default off.
     pub pacing: bool,
     /// Exchanges SYN and SYN-ACK before data. Default off: the connection is open from the start.
     pub handshake: bool,

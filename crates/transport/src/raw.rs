@@ -332,8 +332,8 @@ impl RawReceiver {
         RepairReport { contiguous: self.next, missing }
     }
 
-    /// Missing ranges below the highest byte that has arrived.
-    pub fn gaps(&self) -> usize {
+    /// Number of missing ranges below the highest byte that has arrived.
+    pub fn missing_ranges(&self) -> usize {
         self.held.as_slice().len()
     }
 

@@ -73,11 +73,11 @@ impl Receiver {
         let at_once = if segment.seq <= self.next && end > self.next {
             self.next = end;
             // With a gap above, the segment fills it, or the sender must know that it does not.
-            let gap = !self.held.is_empty();
-            if gap {
+            let has_held = !self.held.is_empty();
+            if has_held {
                 self.take_held();
             }
-            gap || self.next == self.bytes
+            has_held || self.next == self.bytes
         } else {
             self.hold(Range { start: segment.seq, end });
             true

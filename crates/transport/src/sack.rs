@@ -1,6 +1,7 @@
 //! Sets of byte ranges.
 //!
-//! Receivers keep bytes that arrive out of order in them; senders keep what they know of these.
+//! A receiver stores in one which bytes have arrived out of order; a sender stores which of these
+//! it knows of.
 
 /// Bytes `start..end` of a flow; empty unless `start < end`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]

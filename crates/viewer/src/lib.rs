@@ -1,8 +1,8 @@
-//! What draws in timeplane's pages: the modules of `viewer/` as one script each page, the styles,
-//! and what a browser may run of a page.
+//! The files of `viewer/` for the pages of timeplane: one script per page, the styles, and the
+//! content security policy's sources.
 //!
-//! There are two pages: the report, a file that asks for nothing, and the page of a controller at
-//! work, which asks that controller alone.
+//! There are two pages: the report, a file that loads nothing, and the page of a controller at
+//! work, which makes requests to that controller only.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -1,46 +1,48 @@
-//! What theory says that no scheme can beat on the scenario's fabric, for workloads that end.
+//! Lower bounds on completion times that no scheme can beat on the scenario's fabric.
+//!
+//! They exist for workloads that end.
 
-use crate::cuts::{Cut, cuts};
+use crate::cuts::{FabricCut, cuts};
 use crate::{FlowArrival, Source};
 use std::collections::BTreeMap;
 use timeplane_model::{Fabric, HostId, LinkId};
 
-/// Lower bounds of one set of arrivals, in ps.
+/// Lower bounds for one set of arrivals, in picoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bounds {
-    /// From the first arrival to the last byte: on each link that traffic must cross, and over each
-    /// cut ([`cuts`]) between the links where it may choose, what arrives from any moment on takes
-    /// its line time from then.
+    /// Time from the first arrival to the last byte. It holds for each link that traffic must cross
+    /// and, where paths can be chosen, for each cut ([`cuts`]). All that arrives from any moment on
+    /// takes its line time from then.
     pub completion_ps: f64,
-    /// Whether that is the time of a cut, longer than that of any link.
+    /// Whether a cut gives this time, because it is longer than that of any link.
     pub by_cut: bool,
-    /// Mean over coflows of the line time of each one's busiest link or cut, as if it were alone.
-    /// Of collectives, of what each one's [longest chain](crate::Steps::collective_bound) takes.
+    /// Mean over coflows of the line time of each one's busiest link or cut, without other traffic.
+    /// For collectives, the mean of their [longest chains](crate::Steps::collective_bound).
     pub cct_mean_ps: Option<f64>,
-    /// The least time of a step, where flows wait for others
+    /// Shortest possible time of a step, if flows depend on others
     /// ([`Steps::bound`](crate::Steps::bound)).
     pub step_ps: Option<f64>,
 }
 
-/// Wire bytes of a flow in frames that are full and have no header of their own: the least that any
-/// transport needs.
+/// Wire bytes of a flow in full frames without headers of their own: the least that any transport
+/// needs.
 pub(crate) fn least_wire(bytes: u64, mtu: u64, overhead: u64, minimum: u64) -> u64 {
     let frames = bytes.div_ceil(mtu);
     (bytes + frames * overhead).max(minimum)
 }
 
-/// Computes the bounds. Where packets may choose among paths only the hosts' links are certain, and
-/// cuts; where some may leave by air (`air`) that no wire carries, only the hosts' links.
+/// Computes the bounds. If packets may choose among paths, only the hosts' links and cuts count. If
+/// traffic may leave by radio links that no wire carries (`air`), only the hosts' links count.
 pub fn bounds(fabric: &Fabric, arrivals: &[FlowArrival], mtu: u64, air: bool) -> Option<Bounds> {
     let first = arrivals.first()?.at;
     let single = !air && fabric.circuit_switch().is_none() && single_path(fabric);
     let around = Around::new(if single || air { Vec::new() } else { cuts(fabric) });
-    // Links by their numbers, then each cut's ways out and in.
+    // Links by number, then the two directions of each cut, out and in.
     let wires = fabric.links().len();
     let mut links: Vec<f64> = vec![0.0; wires + 2 * around.cuts.len()];
     let mut coflows: BTreeMap<u32, BTreeMap<u32, f64>> = BTreeMap::new();
     let (mut completion, mut over_cuts): (f64, f64) = (0.0, 0.0);
-    // From the last arrival back: a link's load is what arrives from here on.
+    // From the last arrival back: the load of a link is what arrives from here on.
     for flow in arrivals.iter().rev() {
         let path = if single {
             fabric.path(flow.source, flow.destination, 0)
@@ -74,24 +76,24 @@ pub fn bounds(fabric: &Fabric, arrivals: &[FlowArrival], mtu: u64, air: bool) ->
     Some(Bounds { completion_ps: completion.max(over_cuts), by_cut, cct_mean_ps, step_ps: None })
 }
 
-/// Cuts by the hosts inside them.
+/// Cuts indexed by the hosts inside them.
 struct Around {
-    cuts: Vec<Cut>,
-    /// Per host, the cuts around it.
+    cuts: Vec<FabricCut>,
+    /// By host, the cuts around it.
     of: BTreeMap<HostId, Vec<usize>>,
 }
 
 impl Around {
-    fn new(cuts: Vec<Cut>) -> Self {
+    fn new(cuts: Vec<FabricCut>) -> Self {
         let mut of: BTreeMap<HostId, Vec<usize>> = BTreeMap::new();
         for (number, cut) in cuts.iter().enumerate() {
             cut.hosts.iter().for_each(|&host| of.entry(host).or_default().push(number));
         }
         Self { cuts, of }
     }
-    /// The ways, out of a cut or into one, that all from one host to another must go: numbered,
-    /// with what its wires carry in bit/s.
-    fn crossed(&self, from: HostId, to: HostId) -> impl Iterator<Item = (usize, &Cut, u64)> {
+    /// The directions of cuts that all traffic from one host to another must cross, numbered, with
+    /// the rates of their wires in bit/s.
+    fn crossed(&self, from: HostId, to: HostId) -> impl Iterator<Item = (usize, &FabricCut, u64)> {
         let around = |host| self.of.get(&host).map_or(&[][..], |cuts| &cuts[..]);
         let (out, into) = (around(from), around(to));
         let leaves = out.iter().filter(|c| !into.contains(c)).map(|&c| (2 * c, &self.cuts[c], self.cuts[c].out_bps));
@@ -100,7 +102,7 @@ impl Around {
     }
 }
 
-/// The mean of the [`bounds`] over these seeds; none where the workload is endless or empty.
+/// The mean of the [`bounds`] over these seeds; `None` if the workload is endless or empty.
 pub fn mean_bounds(
     fabric: &Fabric,
     source: &Source,
@@ -112,7 +114,7 @@ pub fn mean_bounds(
         return None;
     }
     if let Some(steps) = source.steps() {
-        // The same for all seeds: nothing is drawn.
+        // The same for all seeds: no random numbers are drawn.
         let arrivals: Vec<_> = source.arrivals(0).collect();
         let bounds = bounds(fabric, &arrivals, mtu, air)?;
         let of_all = |c| steps.collective_bound(c).as_ps() as f64;
@@ -129,7 +131,7 @@ pub fn mean_bounds(
     Some(Bounds { completion_ps, by_cut: each.iter().any(|b| b.by_cut), cct_mean_ps, step_ps: None })
 }
 
-/// Whether no pair of hosts has a choice of paths.
+/// Whether every pair of hosts has only one path.
 fn single_path(fabric: &Fabric) -> bool {
     let mut one_under: BTreeMap<u32, HostId> = BTreeMap::new();
     for h in (0..fabric.hosts()).map(HostId) {
@@ -179,12 +181,12 @@ mod tests {
         let f = Fabric::leaf_spine(2, 2, 3, Switch::default(), link(8), link(1)).unwrap();
         let arrivals = [flow(0, 0, 2, 9000), flow(0, 1, 3, 9000), flow(0, 0, 1, 90)];
         let b = bounds(&f, &arrivals, 9000, false).unwrap();
-        // 144,000 bit at 3 Gb/s; each coflow alone is half of it, and what stays in the rack
-        // crosses nothing.
+        // 144,000 bits at 3 Gb/s. Each coflow alone is half of it, and traffic within the rack
+        // crosses no uplink.
         assert_eq!((b.completion_ps, b.by_cut), (48e6, true));
         assert_eq!(b.cct_mean_ps, Some(24e6));
-        // By air racks may send more: what a host's wire carries is certain. It sends 9090 B at 8
-        // Gb/s.
+        // By radio racks may send more: only the rate of a host's wire is certain. It sends 9090 B
+        // at 8 Gb/s.
         let b = bounds(&f, &arrivals, 9000, true).unwrap();
         assert_eq!((b.completion_ps, b.by_cut), (9.09e6, false));
     }

@@ -1,7 +1,8 @@
-//! Data compiled into the library, so that a binary needs no files at run time. Sources and
-//! licences: `data/README.md`.
+//! Data compiled into the library, so that a binary needs no files at run time.
+//!
+//! Sources and licenses are in `data/README.md`.
 
-/// What a bundled file holds.
+/// The content of a bundled file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BundledKind {
     /// Coflows of a cluster.
@@ -17,15 +18,15 @@ pub enum BundledKind {
 /// A bundled file.
 #[derive(Clone, Copy, Debug)]
 pub struct Bundled {
-    /// The name by which a scenario asks for it.
+    /// Name in scenarios.
     pub name: &'static str,
-    /// What it holds.
+    /// Kind of the content.
     pub kind: BundledKind,
-    /// The file in the source tree.
+    /// Path in the source tree.
     pub file: &'static str,
-    /// Its content.
+    /// Text of the file.
     pub text: &'static str,
-    /// One sentence: what it is and where it comes from.
+    /// One sentence on the content and its origin.
     pub about: &'static str,
 }
 

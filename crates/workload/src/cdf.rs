@@ -1,4 +1,6 @@
 //! Flow sizes from an empirical distribution.
+//!
+//! The distribution is read from a file of sizes and cumulative probabilities.
 
 use crate::error::WorkloadError;
 use crate::error::shorten;
@@ -7,14 +9,14 @@ use crate::numbers::unit;
 use crate::wire::FlowWire;
 use rand::Rng;
 
-/// The largest size that a file may name: a petabyte.
+/// The largest size that a file may contain: a petabyte.
 pub(crate) const LARGEST: u64 = 1_000_000_000_000_000;
 
-/// A distribution function, linear between its points; a first point above 0 is a lump at its size,
-/// as is a step.
+/// A distribution function, linear between its points. A first point above 0 is an atom at its
+/// size, and so is a step.
 #[derive(Debug)]
 pub(crate) struct Cdf {
-    /// (bytes, cdf): both never fall, the last cdf is 1.
+    /// (bytes, cdf) in ascending order; the last cdf is 1.
     points: Vec<(f64, f64)>,
 }
 
@@ -63,7 +65,7 @@ impl Cdf {
         Ok(Self { points })
     }
 
-    /// Segments as (from bytes, to bytes, probability), a lump as one of no length.
+    /// Segments as (from bytes, to bytes, probability); an atom is a segment of length zero.
     fn segments(&self) -> impl Iterator<Item = (f64, f64, f64)> {
         let lump = self.points.first().map(|&(x, y)| (x, x, y));
         lump.into_iter().chain(self.points.windows(2).map(|p| (p[0].0, p[1].0, p[1].1 - p[0].1)))
@@ -74,7 +76,7 @@ impl Cdf {
         self.segments().filter(|s| s.2 > 0.0).map(|(a, b, p)| p * wire.mean_uniform(a, b)).sum()
     }
 
-    /// The size below which a share `u` in [0, 1) lies.
+    /// The size below which a share `u` of flows lies, for `u` in [0, 1).
     pub(crate) fn quantile(&self, u: f64) -> f64 {
         let i = self.points.partition_point(|&(_, y)| y <= u).min(self.points.len() - 1);
         let (x1, y1) = self.points[i];
@@ -85,7 +87,7 @@ impl Cdf {
         }
     }
 
-    /// A size, rounded to the nearest byte, at least 1.
+    /// Draws a size, rounded to the nearest byte, at least 1.
     pub(crate) fn sample(&self, rng: &mut impl Rng) -> u64 {
         ((self.quantile(unit(rng)) + 0.5) as u64).max(1)
     }

@@ -1,10 +1,11 @@
-//! Chakra execution traces: a graph of computations, sends, receives and collectives for each rank,
-//! in a file each.
+//! Chakra execution traces: a graph of computations, sends, receives and collectives per rank, with
+//! one file for each rank.
 //!
-//! What is read of the format is in `chakra/format.rs`. Who waits for whom is said by the nodes'
-//! dependencies, by sends and receives, which belong together by source, destination and tag in the
-//! order of their files, and by collectives, of which the first of a group at one rank belongs to
-//! the first of that group at all others. A group is all ranks, or those that name the same process
+//! `chakra/format.rs` lists the parts of the format that are read. Order is given by three things:
+//! the nodes' dependencies, messages and collectives. Sends and receives are matched by source,
+//! destination and tag in the order of their files. The first collective of a group at one rank
+//! belongs to the first of that group at all others. A group is all ranks, or those that name the
+//! same process group (`pg_name`).
 //! group (`pg_name`).
 
 mod format;
@@ -23,7 +24,7 @@ use std::path::{Path, PathBuf};
 use timeplane_model::{Bytes, Duration, Fabric, HostId};
 use timeplane_scenario::{ChakraTrace, Collective};
 
-/// The largest number of a rank in a file's name.
+/// The largest rank in a file name.
 const MOST_RANKS: u32 = 1 << 16;
 
 /// The existing files of a Chakra trace, by rank. File names are relative to `base`.
@@ -35,23 +36,23 @@ pub fn chakra_files(prefix: &str, base: &Path) -> BTreeMap<u32, PathBuf> {
     let rank = |name: &str| {
         let number = name.strip_prefix(&stem)?.strip_suffix(".et")?;
         let rank = number.parse::<u32>().ok().filter(|r| *r < MOST_RANKS)?;
-        // `01` is another name.
+        // `01` is not a rank's usual name, so such files are skipped.
         (rank.to_string() == number).then_some(rank)
     };
     let entries = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
     entries.filter_map(|e| Some((rank(&e.file_name().to_string_lossy())?, e.path()))).collect()
 }
 
-/// One rank's file.
+/// Nodes of one rank's file.
 struct Rank {
     input: Input,
     nodes: Vec<Record>,
-    /// The places of nodes by id.
+    /// Positions of nodes by id.
     places: BTreeMap<u64, usize>,
 }
 
 impl Rank {
-    /// What is wrong with a node.
+    /// An error about a node.
     fn bad(&self, node: &Record, found: impl AsRef<str>, allowed: impl Into<String>) -> WorkloadError {
         self.input.file_error(format!("{} {}", named(node), found.as_ref()), allowed)
     }
@@ -87,7 +88,7 @@ pub(crate) fn load(
     Ok((steps, facts))
 }
 
-/// Reads all ranks' files.
+/// Reads the files of all ranks.
 fn read(spec: &ChakraTrace, base: &Path, hosts: u32) -> Result<Vec<Rank>, WorkloadError> {
     let found = chakra_files(&spec.prefix, base);
     let file = |rank: u32| base.join(format!("{}.{rank}.et", spec.prefix)).display().to_string();
@@ -130,13 +131,13 @@ fn too_large(rank: &Rank, fault: &GraphFault) -> WorkloadError {
     rank.input.file_error("with all other ranks' files, a step is too large", fault.allowed())
 }
 
-/// Says which nodes wait for each other.
+/// Describes nodes that wait for each other in a cycle.
 fn told_cycle(ranks: &[Rank], begins: &[Vec<u32>], cycle: &[u32]) -> WorkloadError {
     let mut origins = BTreeMap::new();
     for (rank, begins) in begins.iter().enumerate() {
         origins.extend(begins.iter().enumerate().map(|(place, &node)| (node, (rank, place))));
     }
-    // Inside of a collective there is no cycle: some node of a file is in it.
+    // A collective contains no cycle, so some node of a file is in it.
     let way: Vec<(usize, usize)> = cycle.iter().filter_map(|n| origins.get(n).copied()).collect();
     let name = |(rank, place): (usize, usize)| format!("{} of rank {rank}", named(&ranks[rank].nodes[place]));
     let &first = way.first().expect("a collective by itself has no cycle");
@@ -152,15 +153,15 @@ fn told_cycle(ranks: &[Rank], begins: &[Vec<u32>], cycle: &[u32]) -> WorkloadErr
     ranks[first.0].bad(node, found, "dependencies, sends and receives without a cycle")
 }
 
-/// A trace on its way to a graph.
+/// A trace during its conversion to a graph.
 struct Trace<'a> {
     spec: &'a ChakraTrace,
     ranks: &'a [Rank],
     emitter: Emitter,
-    /// By rank and node: what is over when the node's dependencies are; of all but collectives the
-    /// node itself.
+    /// By rank and node: the node of the graph that is over when all dependencies are. For all but
+    /// collectives it is the node itself.
     begins: Vec<Vec<u32>>,
-    /// By rank and node: what is over when the node is.
+    /// By rank and node: the node of the graph that is over when the node is.
     ends: Vec<Vec<u32>>,
 }
 
@@ -170,7 +171,7 @@ impl Trace<'_> {
         counts.into_iter().enumerate().flat_map(|(rank, n)| (0..n).map(move |place| (rank, place)))
     }
 
-    /// Bytes of a node, scaled.
+    /// Scaled bytes of a node.
     fn bytes(&self, rank: usize, node: &Record) -> Result<u64, WorkloadError> {
         let size =
             node.number("comm_size").and_then(|s| u64::try_from(s).ok()).map(|s| scaled(s, self.spec.byte_scale));
@@ -183,7 +184,7 @@ impl Trace<'_> {
         })
     }
 
-    /// The other end of a send or receive.
+    /// The peer of a send or receive.
     fn other(&self, rank: usize, node: &Record, attribute: &str) -> Result<u32, WorkloadError> {
         let last = self.ranks.len() - 1;
         let other = node.number(attribute);
@@ -198,7 +199,7 @@ impl Trace<'_> {
         })
     }
 
-    /// A node of the graph for each node of a file.
+    /// Adds a node to the graph for each node of a file.
     fn nodes(&mut self) -> Result<(), WorkloadError> {
         for (rank, this) in self.ranks.iter().enumerate() {
             let mut begins = Vec::with_capacity(this.nodes.len());
@@ -240,9 +241,9 @@ impl Trace<'_> {
         Ok(())
     }
 
-    /// The collectives, group by group.
+    /// Adds the collectives, group by group.
     fn collectives(&mut self) -> Result<(), WorkloadError> {
-        // By group and rank, the places of its collectives.
+        // By group and rank, the positions of its collectives.
         let mut groups: BTreeMap<Option<&str>, BTreeMap<usize, Vec<usize>>> = BTreeMap::new();
         let ranks = self.ranks;
         for (rank, place) in self.all() {
@@ -278,7 +279,7 @@ impl Trace<'_> {
         Ok(())
     }
 
-    /// One collective, which is these nodes.
+    /// Adds one collective, which consists of these nodes.
     fn collective(&mut self, places: &[(usize, usize)]) -> Result<(), WorkloadError> {
         let ranks = self.ranks;
         let (first_rank, first_place) = places[0];
@@ -296,14 +297,14 @@ impl Trace<'_> {
                 return Err(ranks[rank].bad(node, found, "the same at all ranks of a collective"));
             }
         }
-        // The numbers of `CollectiveCommType`.
+        // Numbers of `CollectiveCommType`.
         let operation = match kind {
             Some(0) => Collective::AllReduce,
             Some(2) => Collective::AllGather,
             Some(5) => Collective::Broadcast,
             Some(6) => Collective::AllToAll,
             Some(7 | 8) => Collective::ReduceScatter,
-            // A barrier carries nothing, and waits for all.
+            // A barrier carries nothing, and waits for all ranks.
             Some(9) => Collective::AllReduce,
             other => {
                 let found = match other {
@@ -315,7 +316,7 @@ impl Trace<'_> {
             }
         };
         let size = if kind == Some(9) { 0 } else { size };
-        // Of an all-gather, traces have what each rank brings.
+        // For an all-gather, traces state the bytes of a single rank.
         let whole = if operation == Collective::AllGather { size.checked_mul(places.len() as u64) } else { Some(size) };
         let Some(whole) = whole.filter(|w| *w <= LARGEST) else {
             return Err(ranks[first_rank].bad(first, "gathers too much", "at most 1e15 B from all ranks"));
@@ -336,7 +337,7 @@ impl Trace<'_> {
         Ok(())
     }
 
-    /// What nodes of a file wait for in it.
+    /// Adds the dependencies within a file.
     fn dependencies(&mut self) -> Result<(), WorkloadError> {
         for (rank, place) in self.all() {
             let this = &self.ranks[rank];
@@ -353,9 +354,9 @@ impl Trace<'_> {
         Ok(())
     }
 
-    /// What receives wait for: their sends.
+    /// Makes receives wait for their sends.
     fn messages(&mut self) -> Result<(), WorkloadError> {
-        // By source, destination and tag, the places of sends.
+        // By source, destination and tag, the positions of sends.
         let mut sends: BTreeMap<(u32, u32, i128), VecDeque<usize>> = BTreeMap::new();
         let ranks = self.ranks;
         let tag = |node: &Record| node.number("comm_tag").unwrap_or(0);

@@ -1,4 +1,6 @@
-//! Coflows of a trace.
+//! Coflows of a trace, in which every mapper sends to every reducer.
+//!
+//! Two layouts of trace files are read.
 
 use crate::bundled::BundledKind;
 use crate::cdf::LARGEST;
@@ -19,18 +21,18 @@ use timeplane_scenario::CoflowTrace;
 pub(crate) struct Coflow {
     pub name: u64,
     pub at: Duration,
-    /// Its place in the file: the address of its random stream, whatever else is chosen from the
-    /// trace.
+    /// Position in the file. It is the address of the coflow's random stream, whatever else is
+    /// chosen from the trace.
     record: u64,
     mappers: Vec<u32>,
-    /// Rack, and bytes from all mappers together.
+    /// Rack of each reducer, and its bytes from all mappers together.
     reducers: Vec<(u32, u64)>,
 }
 
 impl Coflow {
-    /// All flows as they are listed, those inside a rack as well: in step k = 0, 1, ... every
-    /// mapper i to reducer i + k modulo the reducers. A reducer's bytes are shared evenly; single
-    /// bytes that are left over go to the first mappers.
+    /// All flows in listed order, including those inside a rack. In step k = 0, 1, ... every mapper
+    /// i sends to reducer i + k modulo the reducers. A reducer's bytes are shared evenly; the first
+    /// mappers send the bytes that are left over.
     fn flows(&self) -> impl Iterator<Item = (u32, u32, u64)> {
         let (m, r) = (self.mappers.len(), self.reducers.len());
         (0..r).flat_map(move |k| {
@@ -49,7 +51,7 @@ impl Coflow {
 
 #[derive(Debug)]
 pub(crate) struct CoflowSource {
-    /// By arrival.
+    /// Coflows in order of arrival.
     coflows: Vec<Coflow>,
     jitter: Duration,
 }
@@ -129,7 +131,7 @@ impl CoflowSource {
     }
 }
 
-/// The first line of the benchmark's own files: racks and coflows.
+/// Checks the first line of the benchmark's own files: numbers of racks and coflows.
 fn check_header(input: &Input, line: &str, hosts: u32) -> Result<(), WorkloadError> {
     let mut racks = line.split_whitespace().map(str::parse::<u64>);
     match (racks.next(), racks.next()) {
@@ -145,7 +147,7 @@ fn check_header(input: &Input, line: &str, hosts: u32) -> Result<(), WorkloadErr
     }
 }
 
-/// A line to be read.
+/// Parser of one line.
 struct Line<'a> {
     input: &'a Input,
     number: u64,
@@ -154,8 +156,8 @@ struct Line<'a> {
 }
 
 impl Line<'_> {
-    /// Either layout: `id arrival mappers reducers racks#rack:MB,...` or the benchmark's own,
-    /// `id arrival mappers rack ... reducers rack:MB ...`.
+    /// Parses either layout: `id arrival mappers reducers racks#rack:MB,...` or the benchmark's
+    /// own, `id arrival mappers rack ... reducers rack:MB ...`.
     fn parse(&self, line: &str) -> Result<Coflow, WorkloadError> {
         let mut words = line.split_whitespace();
         let mut word = |what: &str| {
@@ -245,17 +247,17 @@ impl Line<'_> {
     }
 }
 
-/// A flow that has not started yet, by time, then as listed: time, number, source, destination,
-/// bytes, coflow.
+/// A flow that has not started yet: time, number, source, destination, bytes, coflow. Sorts by
+/// time, then in listed order.
 type Waiting = (Duration, u64, u32, u32, u64, u32);
 
-/// One run's arrivals. Holds the flows of coflows that have arrived and whose jitter is not over.
+/// Arrivals of one run. Holds the flows of coflows that have arrived and whose jitter is not over.
 pub(crate) struct Arrivals<'a> {
     source: &'a CoflowSource,
     streams: Streams,
     /// The next coflow to arrive.
     next: usize,
-    /// Flows made so far.
+    /// Number of flows made so far.
     listed: u64,
     waiting: BinaryHeap<Reverse<Waiting>>,
 }

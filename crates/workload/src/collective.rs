@@ -1,4 +1,6 @@
-//! A collective among groups of hosts.
+//! Workloads of one collective operation among groups of hosts, repeated in steps.
+//!
+//! Checks that several workloads share are here, too.
 
 use crate::emit::{EmitFault, Emitter};
 use crate::error::WorkloadError;
@@ -12,7 +14,7 @@ fn value(key: &'static str, found: impl ToString, allowed: impl Into<String>) ->
     WorkloadError::Value { key, found: found.to_string(), allowed: allowed.into() }
 }
 
-/// The number of steps.
+/// Checks the number of steps.
 pub(crate) fn check_steps(key: &'static str, steps: u32) -> Result<(), WorkloadError> {
     if (1..=MOST_STEPS).contains(&steps) {
         return Ok(());
@@ -20,7 +22,7 @@ pub(crate) fn check_steps(key: &'static str, steps: u32) -> Result<(), WorkloadE
     Err(value(key, steps, format!("1 to {MOST_STEPS}")))
 }
 
-/// A factor of times or sizes.
+/// Checks a scaling factor of times or sizes.
 pub(crate) fn check_scale(key: &'static str, scale: f64) -> Result<(), WorkloadError> {
     if scale > 0.0 && scale <= 1e9 {
         return Ok(());
@@ -61,7 +63,7 @@ pub(crate) fn load(spec: &CollectiveSpec, fabric: &Fabric, mtu: Bytes) -> Result
     Ok((steps, facts))
 }
 
-/// What is known of steps.
+/// Facts of a workload of steps.
 pub(crate) fn facts(kind: &'static str, steps: &Steps) -> Facts {
     let (flows, bytes) = steps.graph().transfers();
     let count = u64::from(steps.count());
@@ -76,12 +78,12 @@ pub(crate) fn facts(kind: &'static str, steps: &Steps) -> Facts {
     }
 }
 
-/// A size that is scaled: nothing stays nothing, and of all else at least a byte is left.
+/// Scales a size: zero stays zero, and any other size stays at least one byte.
 pub(crate) fn scaled(bytes: u64, scale: f64) -> u64 {
     if bytes == 0 || scale == 1.0 { bytes } else { ((bytes as f64 * scale).round() as u64).max(1) }
 }
 
-/// A computing time in units of so many ps, scaled; none where it is longer than 26 days.
+/// A computation of `units` times `ps` picoseconds, scaled; `None` if it is longer than 26 days.
 pub(crate) fn computing(units: u64, ps: u64, scale: f64) -> Option<Duration> {
     let time = units as f64 * ps as f64 * scale;
     let exact = units.checked_mul(ps).filter(|_| scale == 1.0).and_then(|t| i64::try_from(t).ok());

@@ -1,36 +1,37 @@
-//! Cuts: sets of hosts that little joins to the rest of the fabric.
+//! Cuts: sets of hosts with few wires to the rest of the fabric.
+//!
+//! They bound completion times where single links cannot, because paths can be chosen.
 
 use std::collections::{BTreeMap, BTreeSet};
 use timeplane_model::{Fabric, HostId, NodeId};
 
-/// Hosts around which the wires are cut. All that leaves them crosses these wires, and all that
-/// comes to them, whichever way it takes.
+/// A set of hosts and the wires around it. All traffic out of the set and into it crosses these
+/// wires, on whatever path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cut {
-    /// The hosts inside, in order.
+pub struct FabricCut {
+    /// Hosts inside the cut, in ascending order.
     pub hosts: Vec<HostId>,
-    /// What the wires that lead out carry together, in bit/s.
+    /// Total rate of the wires that lead out, in bit/s.
     pub out_bps: u64,
-    /// What those that lead in carry.
+    /// Total rate of the wires that lead in, in bit/s.
     pub in_bps: u64,
-    /// The least that one of these wires adds to a packet, in bytes, and the least that a packet
-    /// takes there.
+    /// Smallest number of bytes that one of these wires adds to a packet.
     pub overhead: u64,
-    /// See [`overhead`](Self::overhead).
+    /// Smallest number of bytes that a packet occupies on one of these wires.
     pub minimum: u64,
 }
 
-/// The cuts of a fabric: around the hosts of every switch, of every part of the fabric that
-/// switches one step higher hold together, and so on up. A leaf-spine has its racks, a fat tree
-/// racks and pods. What holds all hosts together is cut off nowhere.
-pub fn cuts(fabric: &Fabric) -> Vec<Cut> {
+/// The cuts of a fabric: around the hosts of every switch, then of every part of the fabric that
+/// switches one level higher connect, and so on up. A leaf-spine fabric has cuts around racks, a
+/// fat tree around racks and pods. There is no cut around all hosts.
+pub fn cuts(fabric: &Fabric) -> Vec<FabricCut> {
     let height = heights(fabric);
     let hosts = fabric.hosts() as usize;
     let top = height[hosts..].iter().copied().max().unwrap_or(0);
     let mut found = BTreeSet::new();
     let mut all = Vec::new();
     for level in 1..=top {
-        // Parts that hold together below this height.
+        // Parts that are connected below this height.
         let mut part: Vec<usize> = (0..height.len()).collect();
         for link in fabric.links() {
             let (a, b) = (link.from.index(), link.to.index());
@@ -44,11 +45,10 @@ pub fn cuts(fabric: &Fabric) -> Vec<Cut> {
             inside.entry(root(&mut part, host.index())).or_default().push(host);
         }
         for (of, hosts) in inside {
-            // Where nothing is left outside there is no cut; a switch alone on its way up is the
-            // same cut again.
+            // A cut needs hosts outside. A single switch on the way up gives the same cut again.
             if hosts.len() < fabric.hosts() as usize && found.insert(hosts.clone()) {
                 let is_in = |node: NodeId, part: &mut Vec<usize>| root(part, node.index()) == of;
-                let mut cut = Cut { hosts, out_bps: 0, in_bps: 0, overhead: u64::MAX, minimum: u64::MAX };
+                let mut cut = FabricCut { hosts, out_bps: 0, in_bps: 0, overhead: u64::MAX, minimum: u64::MAX };
                 for link in fabric.links() {
                     let ends = (is_in(link.from, &mut part), is_in(link.to, &mut part));
                     match ends {
@@ -66,7 +66,7 @@ pub fn cuts(fabric: &Fabric) -> Vec<Cut> {
     all
 }
 
-/// How many links each node is from the nearest host.
+/// Number of links from each node to the nearest host.
 fn heights(fabric: &Fabric) -> Vec<u32> {
     let nodes = fabric.nodes().len();
     let mut beside = vec![Vec::new(); nodes];
@@ -85,7 +85,7 @@ fn heights(fabric: &Fabric) -> Vec<u32> {
     height
 }
 
-/// The node that a node's part is named by.
+/// The representative of a node's part.
 fn root(part: &mut [usize], mut node: usize) -> usize {
     while part[node] != node {
         part[node] = part[part[node]];
@@ -103,10 +103,10 @@ mod tests {
         LinkSpec { rate: Rate::gbps(gbps), propagation: Duration::ZERO, framing: Framing::Ethernet, bit_error: 0.0 }
     }
 
-    /// Hosts of each cut, and what leads out of it and in, in Gb/s.
+    /// Hosts of each cut, and the rates out of it and into it in Gb/s.
     fn shown(fabric: &Fabric) -> Vec<(Vec<u32>, u64, u64)> {
         let gbps = |bps: u64| bps / 1_000_000_000;
-        let of = |c: &Cut| (c.hosts.iter().map(|h| h.0).collect(), gbps(c.out_bps), gbps(c.in_bps));
+        let of = |c: &FabricCut| (c.hosts.iter().map(|h| h.0).collect(), gbps(c.out_bps), gbps(c.in_bps));
         cuts(fabric).iter().map(of).collect()
     }
 
@@ -119,8 +119,8 @@ mod tests {
         let cut = &cuts(&leaves)[0];
         let framing = link(4).framing;
         assert_eq!((cut.overhead, cut.minimum), (framing.overhead().into(), framing.minimum().into()));
-        // Four pods of two edges, of two hosts each; two wires of 3 Gb/s lead out of an edge, four
-        // out of a pod.
+        // Four pods of two edge switches with two hosts each. Two wires of 3 Gb/s lead out of an
+        // edge switch, four out of a pod.
         let tree = shown(&Fabric::fat_tree(4, Switch::default(), link(10), link(3)).unwrap());
         let (racks, pods) = tree.split_at(8);
         assert!(racks.iter().all(|c| c.0.len() == 2 && (c.1, c.2) == (6, 6)), "{racks:?}");

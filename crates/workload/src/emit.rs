@@ -1,4 +1,6 @@
-//! Collectives of hosts as parts of a graph.
+//! Insertion of collectives into a graph of transfers.
+//!
+//! Collectives of the same kind and size share their plan of transfers.
 
 use crate::graph::{Builder, CollectiveFacts, GraphFault, Work};
 use crate::moves::{Moves, moves, piece_bytes, refuses};
@@ -7,12 +9,12 @@ use std::rc::Rc;
 use timeplane_model::{Bytes, HostId};
 use timeplane_scenario::{Collective, CollectiveAlgorithm};
 
-/// Why a collective is not added.
+/// A reason why a collective cannot be added.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum EmitFault {
-    /// The algorithm does not do it: what is allowed.
+    /// The algorithm does not support it; the text says what is allowed.
     Refused(String),
-    /// The graph does not take it.
+    /// The graph is too large or has a cycle.
     Graph(GraphFault),
 }
 
@@ -22,7 +24,7 @@ impl From<GraphFault> for EmitFault {
     }
 }
 
-/// Adds collectives to a graph; those alike are made once.
+/// Adds collectives to a graph. Plans of equal collectives are computed once.
 #[derive(Debug, Default)]
 pub(crate) struct Emitter {
     pub graph: Builder,
@@ -31,8 +33,8 @@ pub(crate) struct Emitter {
 
 impl Emitter {
     /// Adds a collective of these hosts, which are its ranks in this order. A rank takes part once
-    /// its place of `entries` is over: a transfer waits for both its ends. For each rank comes back
-    /// what is over when all that it sends and receives is.
+    /// its node of `entries` is over: a transfer waits for both its ends. Returns for each rank the
+    /// node that is over when the rank has sent and received everything.
     pub(crate) fn collective(
         &mut self,
         operation: Collective,
@@ -55,13 +57,13 @@ impl Emitter {
         for (&entry, &exit) in entries.iter().zip(&exits) {
             graph.edge(entry, exit)?;
         }
-        // Nodes of the sets that are waited for, once somebody does; and of transfers.
+        // Nodes of the sets that transfers wait for, once used; and nodes of transfers.
         let mut sets: Vec<Option<u32>> = vec![None; made.sets.len()];
         let mut nodes: Vec<u32> = Vec::with_capacity(made.moves.len());
         for m in &made.moves {
             let size: u64 = m.pieces.iter().map(|&p| piece_bytes(bytes.get(), n, p)).sum();
             let (source, destination) = (members[m.from as usize], members[m.to as usize]);
-            // Pieces of nothing are not sent; what waits for them does.
+            // Pieces of zero bytes are not sent; the transfers after them still wait.
             let node = match size {
                 0 => graph.join(own)?,
                 _ => graph.node(Work::Transfer { source, destination, bytes: Bytes::new(size) }, own)?,

@@ -1,93 +1,94 @@
-//! What keeps a workload from being loaded.
+//! Errors of loading a workload or writing a flow list.
+//!
+//! Every error names the key or file, the value that was found and what is allowed.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why a workload cannot be loaded or a flow list not be written: which file, where in it, what was
-/// found and what is allowed.
+/// A reason why a workload cannot be loaded or a flow list cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorkloadError {
-    /// A key of the scenario has a value that does not fit.
+    /// The value of a scenario's key does not fit.
     #[error("{key} is {found}: {allowed}")]
     Value {
-        /// The key in the scenario, dotted.
+        /// Dotted key in the scenario.
         key: &'static str,
-        /// Its value.
+        /// The value in the scenario.
         found: String,
-        /// What is allowed.
+        /// Description of valid values.
         allowed: String,
     },
-    /// A file is neither beside the scenario nor bundled.
+    /// A file is neither next to the scenario nor bundled.
     #[error("{key}: there is no file {} and no bundled one named `{name}`{}; bundled: {bundled}", path.display(),
         nearest.as_ref().map(|n| format!(" (is `{n}` meant?)")).unwrap_or_default())]
     Missing {
-        /// The key in the scenario, dotted.
+        /// Dotted key in the scenario.
         key: &'static str,
-        /// What the scenario names.
+        /// Name in the scenario.
         name: String,
-        /// Where a file was looked for.
+        /// Path where the file was looked for.
         path: PathBuf,
-        /// The bundled name that is most like it, where one is.
+        /// The most similar bundled name, if there is one.
         nearest: Option<String>,
-        /// All bundled names that fit here.
+        /// All bundled names of this kind.
         bundled: String,
     },
     /// A file cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     Read {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Error of the operating system.
         source: io::Error,
     },
     /// A file cannot be written.
     #[error("cannot write {}: {source}", path.display())]
     Write {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// A file as a whole is not what it must be.
+    /// A file as a whole is invalid.
     #[error("{file}: {found}: {allowed}")]
     File {
-        /// The file.
+        /// Name of the file.
         file: String,
-        /// What was found.
+        /// Text or value in the file.
         found: String,
-        /// What is allowed.
+        /// Description of valid content.
         allowed: String,
     },
-    /// A line (in Parquet: a row, counted from 1) is not what it must be.
+    /// A line (in Parquet: a row, counted from 1) is invalid.
     #[error("{file}:{line}: {found}: {allowed}")]
     Line {
-        /// The file.
+        /// Name of the file.
         file: String,
-        /// The line, counted from 1.
+        /// Number of the line, from 1.
         line: u64,
-        /// What was found.
+        /// Text or value in the line.
         found: String,
-        /// What is allowed.
+        /// Description of valid lines.
         allowed: String,
     },
-    /// A cell of a table is not what it must be.
+    /// A cell of a table is invalid.
     #[error("{file}:{line}: column `{column}` is `{found}`: {allowed}")]
     Cell {
-        /// The file.
+        /// Name of the file.
         file: String,
-        /// The line (in Parquet: the row), counted from 1.
+        /// Number of the line (in Parquet: of the row), from 1.
         line: u64,
-        /// The column's name.
+        /// Name of the column.
         column: &'static str,
-        /// What was found.
+        /// Text or value in the cell.
         found: String,
-        /// What is allowed.
+        /// Description of valid cells.
         allowed: String,
     },
 }
 
-/// At most 60 characters of what was found, so that a message stays a line.
+/// The first 60 characters of a text, so that a message stays on one line.
 pub(crate) fn shorten(text: &str) -> String {
     match text.char_indices().nth(60) {
         Some((end, _)) => format!("{}…", &text[..end]),

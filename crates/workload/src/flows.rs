@@ -1,4 +1,6 @@
-//! Lists of flows in files.
+//! Lists of flows in CSV and Parquet files.
+//!
+//! Reads lists as workloads, and writes the arrivals of a workload as a list.
 
 use crate::cdf::LARGEST;
 use crate::error::{WorkloadError, shown};
@@ -14,7 +16,7 @@ use std::path::Path;
 use timeplane_model::{Bytes, CoflowId, Duration, Fabric, HostId};
 use timeplane_scenario::FlowList;
 
-/// The columns of a flow list; the first four must be there.
+/// The columns of a flow list; the first four are required.
 const COLUMNS: [&str; 5] = ["start_ps", "source", "destination", "size_bytes", "coflow"];
 const COLUMNS_TEXT: &str = "columns `start_ps`, `source`, `destination`, `size_bytes`, in any order; beside them `coflow`, \
                             a group's number, and `flow`, which is ignored";
@@ -25,21 +27,21 @@ struct Row {
     bytes: u64,
     source: u32,
     destination: u32,
-    /// A group's number, or `NO_COFLOW`.
+    /// Number of the coflow, or `NO_COFLOW`.
     coflow: u32,
 }
 
 const NO_COFLOW: u32 = u32::MAX;
 
-/// A list of flows, by start.
+/// A list of flows in order of start.
 #[derive(Debug)]
 pub(crate) struct FlowSource {
     rows: Vec<Row>,
-    /// Groups by their first flow: name and first start.
+    /// Coflows in the order of their first flows: name and first start.
     coflows: Vec<(u64, Duration)>,
 }
 
-/// Rows as they are read, checked one by one.
+/// Reads rows and checks each.
 struct Reader<'a> {
     input: &'a Input,
     hosts: u32,
@@ -50,7 +52,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Adds a row: its numbers, where cells hold such, and for messages its cells as found.
+    /// Adds a row: its numbers, if its cells are numbers, and the text of its cells for messages.
     fn push(
         &mut self,
         line: impl Fn() -> u64,
@@ -87,7 +89,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Which of a header's columns are ours: places of [`COLUMNS`].
+    /// Finds [`COLUMNS`] in a header; returns their positions.
     fn columns<'h>(&self, names: impl Iterator<Item = &'h [u8]>) -> Result<[Option<usize>; 5], WorkloadError> {
         let mut places = [None; 5];
         for (i, name) in names.enumerate() {
@@ -147,8 +149,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Reads Parquet. The library that decodes it panics on some damaged files: such a panic ends
-    /// here, as an error.
+    /// Reads Parquet. The Parquet library panics on some damaged files; such a panic becomes an
+    /// error here.
     fn parquet(&mut self, path: &Path) -> Result<(), WorkloadError> {
         let input = self.input;
         let read = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.decode_parquet(path)));
@@ -233,8 +235,8 @@ impl<'a> Integers<'a> {
     }
 }
 
-/// The line of the first cell at or after a place: lines that are empty stand before a record, and
-/// belong to it.
+/// The line of the first cell at or after a position. Empty lines before a record belong to the
+/// record.
 fn line_at(bytes: &[u8], place: usize) -> u64 {
     let rest = bytes.get(place..).unwrap_or_default();
     let empty = rest.iter().take_while(|b| matches!(b, b'\r' | b'\n')).count();
@@ -242,7 +244,7 @@ fn line_at(bytes: &[u8], place: usize) -> u64 {
     1 + before.iter().filter(|&&b| b == b'\n').count() as u64
 }
 
-/// A whole number in decimal digits, nothing else.
+/// A whole number of decimal digits only.
 fn whole(text: &[u8]) -> Option<u64> {
     if text.is_empty() {
         return None;
@@ -273,7 +275,7 @@ impl FlowSource {
             return Err(input.file_error("there are no flows", "at least one"));
         }
         let sorted = !rows.is_sorted_by_key(|r| r.at);
-        // Stable: flows of one time stay as they are listed.
+        // The sort is stable: flows with equal starts keep their listed order.
         rows.sort_by_key(|r| r.at);
         let mut renumbered = vec![NO_COFLOW; names.len()];
         let mut coflows = Vec::with_capacity(names.len());
@@ -314,15 +316,15 @@ impl FlowSource {
     }
 }
 
-/// Writes flows as a CSV file that a [`FlowList`] reads and other simulators can:
-/// `start_ps,source,destination,size_bytes`, and `coflow` where there are coflows, empty for a flow
-/// without one. Returns how many there were.
+/// Writes flows as a CSV file that a [`FlowList`] and other simulators can read. Its columns are
+/// `start_ps,source,destination,size_bytes`, and `coflow` if there are coflows (empty for a flow
+/// without one). Returns the number of flows.
 ///
-/// Whether there are coflows is known with the first flow that has one: those before it are held in
-/// memory. An endless workload's arrivals must be cut by the caller.
+/// Flows before the first one with a coflow are held in memory, because the columns depend on it.
+/// The caller must limit the arrivals of an endless workload.
 ///
 /// # Errors
-/// Where the file cannot be written.
+/// Fails if the file cannot be written.
 pub fn write_flow_list(path: &Path, mut flows: impl Iterator<Item = FlowArrival>) -> Result<u64, WorkloadError> {
     let mut write = || -> std::io::Result<u64> {
         let mut out = BufWriter::new(File::create(path)?);

@@ -1,65 +1,67 @@
-//! The transfers and computations of a step, as a graph without cycles of what waits for what.
+//! The transfers and computations of a step, as an acyclic graph of dependencies.
 //!
-//! Collectives, Chakra traces and SimAI workloads all become such a graph. A transfer is over for
-//! the nodes that wait for it when its receiver has all of it, not when its sender knows.
+//! Collectives, Chakra traces and SimAI workloads all become such a graph. A transfer is over when
+//! its receiver has all bytes, not when its sender learns of it.
 
 use std::ops::Range;
 use timeplane_model::{Bytes, Duration, HostId};
 use timeplane_scenario::{Collective, CollectiveAlgorithm};
 
-/// Transfers and computations of a step, at most: with what they wait for, some gigabytes.
+/// Maximum number of transfers and computations in a step; with dependencies they take some
+/// gigabytes.
 pub const MOST_NODES: usize = 20_000_000;
-// They are numbered in 32 bits.
+// Nodes and dependencies have 32-bit numbers.
 const _: () = assert!(MOST_NODES < MOST_EDGES && MOST_EDGES < u32::MAX as usize);
-/// Dependencies of a step, at most.
+/// Maximum number of dependencies in a step.
 const MOST_EDGES: usize = 200_000_000;
 
-/// What is done at a place of the graph.
+/// The work of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// Bytes go from one host to another; over when all have been received.
+    /// Bytes go from one host to another; over when the receiver has all of them.
     Transfer {
-        /// Who sends.
+        /// The sending host.
         source: HostId,
-        /// Who receives; never the source.
+        /// The receiving host; never the source.
         destination: HostId,
         /// Application bytes; at least 1.
         bytes: Bytes,
     },
-    /// Time passes; none where others are waited for and nothing is computed. Never negative.
+    /// A computation; its duration is never negative, and zero for a node that only waits for
+    /// others.
     Compute(Duration),
 }
 
-/// A place of the graph.
+/// A node of the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// What is done.
+    /// Transfer or computation of the node.
     pub work: Work,
-    /// The collective that it belongs to, counted from 0.
+    /// Number of the node's collective, from 0.
     pub collective: Option<u32>,
 }
 
 /// A collective of one group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CollectiveFacts {
-    /// What it does.
+    /// Operation of the collective.
     pub operation: Collective,
-    /// How.
+    /// Algorithm that carries it out.
     pub algorithm: CollectiveAlgorithm,
-    /// How many take part.
+    /// Number of ranks that take part.
     pub ranks: u32,
-    /// The whole buffer, as [`CollectiveSpec::bytes`](timeplane_scenario::CollectiveSpec::bytes)
-    /// has it.
+    /// Size of the whole buffer, as in
+    /// [`CollectiveSpec::bytes`](timeplane_scenario::CollectiveSpec::bytes).
     pub bytes: Bytes,
 }
 
-/// What is done in one step. It has no cycle and is not empty.
+/// The work of one step. The graph is acyclic and not empty.
 #[derive(Clone, Debug)]
 pub struct Graph {
     nodes: Vec<Node>,
     after: Lists,
     next: Lists,
-    /// Each after all that it waits for.
+    /// Nodes in topological order.
     order: Vec<u32>,
     collectives: Vec<CollectiveFacts>,
 }
@@ -69,15 +71,15 @@ impl Graph {
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
-    /// What has to be over before a node begins.
+    /// Nodes that must be over before a node starts.
     pub fn after(&self, node: u32) -> &[u32] {
         self.after.of(node)
     }
-    /// What waits for a node.
+    /// Nodes that wait for a node.
     pub fn next(&self, node: u32) -> &[u32] {
         self.next.of(node)
     }
-    /// All nodes, each after all that it waits for.
+    /// All nodes in topological order.
     pub fn order(&self) -> &[u32] {
         &self.order
     }
@@ -85,7 +87,8 @@ impl Graph {
     pub fn collectives(&self) -> &[CollectiveFacts] {
         &self.collectives
     }
-    /// How many transfers, and their bytes. The sum fits as it was checked when the graph was made.
+    /// Number of transfers, and their total bytes. The sum fits: it was checked when the graph was
+    /// made.
     pub fn transfers(&self) -> (u64, u64) {
         let bytes = self.nodes.iter().filter_map(|n| match n.work {
             Work::Transfer { bytes, .. } => Some(bytes.get()),
@@ -103,7 +106,7 @@ struct Lists {
 }
 
 impl Lists {
-    /// By their first number, in the order of the pairs.
+    /// Groups pairs by their first number and keeps their order.
     fn of_pairs(nodes: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> Self {
         let mut begins = vec![0u32; nodes + 1];
         pairs.clone().for_each(|(a, _)| begins[a as usize + 1] += 1);
@@ -128,19 +131,19 @@ impl Lists {
     }
 }
 
-/// Why there is no graph.
+/// A reason why there is no graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum GraphFault {
-    /// More nodes or dependencies than [`MOST_NODES`] and what goes with them.
+    /// There are more nodes than [`MOST_NODES`], or too many dependencies.
     TooLarge,
-    /// More bytes in all than 64 bits count.
+    /// The total number of bytes exceeds 64 bits.
     TooMuch,
-    /// These wait for each other: each for the one before it, and the first for the last.
+    /// Nodes that wait in a cycle: each for the one before it, and the first for the last.
     Cycle(Vec<u32>),
 }
 
 impl GraphFault {
-    /// What is allowed.
+    /// Description of what is allowed.
     pub(crate) fn allowed(&self) -> String {
         match self {
             Self::TooLarge => format!("at most {MOST_NODES} transfers and computations in a step"),
@@ -150,18 +153,18 @@ impl GraphFault {
     }
 }
 
-/// A graph in the making.
+/// A graph under construction.
 #[derive(Debug, Default)]
 pub(crate) struct Builder {
     nodes: Vec<Node>,
-    /// A node, and what waits for it.
+    /// Pairs of a node and a node that waits for it.
     edges: Vec<(u32, u32)>,
     collectives: Vec<CollectiveFacts>,
     total: u64,
 }
 
 impl Builder {
-    /// A new node.
+    /// Adds a node.
     pub(crate) fn node(&mut self, work: Work, collective: Option<u32>) -> Result<u32, GraphFault> {
         if self.nodes.len() >= MOST_NODES {
             return Err(GraphFault::TooLarge);
@@ -173,12 +176,12 @@ impl Builder {
         Ok(self.nodes.len() as u32 - 1)
     }
 
-    /// A node that takes no time.
+    /// Adds a node that takes no time.
     pub(crate) fn join(&mut self, collective: Option<u32>) -> Result<u32, GraphFault> {
         self.node(Work::Compute(Duration::ZERO), collective)
     }
 
-    /// `later` begins when `first` is over.
+    /// Makes `later` wait until `first` is over.
     pub(crate) fn edge(&mut self, first: u32, later: u32) -> Result<(), GraphFault> {
         if self.edges.len() >= MOST_EDGES {
             return Err(GraphFault::TooLarge);
@@ -187,13 +190,13 @@ impl Builder {
         Ok(())
     }
 
-    /// A new collective.
+    /// Adds a collective.
     pub(crate) fn collective(&mut self, facts: CollectiveFacts) -> u32 {
         self.collectives.push(facts);
         self.collectives.len() as u32 - 1
     }
 
-    /// The graph.
+    /// Checks the graph and orders its nodes.
     pub(crate) fn finish(self) -> Result<Graph, GraphFault> {
         let Self { nodes, edges, collectives, .. } = self;
         let next = Lists::of_pairs(nodes.len(), edges.iter().copied());
@@ -218,7 +221,7 @@ impl Builder {
     }
 }
 
-/// A cycle among nodes that still wait: whoever waits does so for one that does.
+/// Finds a cycle among nodes that still wait; each of them waits for another one of them.
 fn cycle(after: &Lists, waits: &[u32]) -> Vec<u32> {
     let mut seen = vec![false; waits.len()];
     let mut way = Vec::new();
@@ -231,7 +234,7 @@ fn cycle(after: &Lists, waits: &[u32]) -> Vec<u32> {
     }
     let begin = way.iter().position(|&n| n == at).expect("it was seen");
     way.drain(..begin);
-    // Each waits for the next one: turned round, each comes before the next.
+    // Each node waits for the next one; after the reversal, each comes before the next.
     way.reverse();
     way
 }

@@ -1,34 +1,33 @@
-//! The least completion time of a flow: alone in the network, at once, without acknowledgements or
-//! ramp-up.
+//! The least completion time of a flow: alone in the network, without acknowledgments or ramp-up.
 //!
-//! It is that of the path of the flow's hash. Where each packet takes its own path and equal paths
-//! have different delays, a flow may be faster.
+//! It is the time on the path that the flow's hash selects. If each packet takes its own path and
+//! equal paths have different delays, a flow may be faster.
 
 use timeplane_model::{CUT_THROUGH_HEADER, Duration, Fabric, Forwarding, HostId};
 
 /// One link of a path.
 #[derive(Clone, Copy, Debug)]
 struct Hop {
-    /// Whole picoseconds a byte takes; 0 where it takes no whole number of them.
+    /// Picoseconds per byte if that is a whole number, otherwise 0.
     ps_per_byte: i64,
     rate: timeplane_model::Rate,
     framing: timeplane_model::Framing,
-    /// From the last bit's departure to when the next node may send it on.
+    /// Time from the departure of the last bit to when the next node may send it on.
     lag: i64,
     cut_through: bool,
-    /// When the link is free.
+    /// Time at which the link is free.
     free: i64,
 }
 
-/// A path, to be asked for many sizes.
+/// A path whose completion times can be computed for many sizes.
 #[derive(Clone, Debug, Default)]
 pub struct IdealPath {
     hops: Vec<Hop>,
 }
 
 impl IdealPath {
-    /// Becomes the path that a flow of this hash takes. It allocates only for paths longer than all
-    /// before.
+    /// Sets the path to that of a flow with this hash. Allocates only if the path is longer than
+    /// all before.
     pub fn find(&mut self, fabric: &Fabric, source: HostId, destination: HostId, hash: u32) {
         self.hops.clear();
         let mut next = fabric.uplink(source);
@@ -51,12 +50,12 @@ impl IdealPath {
         }
     }
 
-    /// Completion time of packets of these sizes (link framing not included), all there at time
+    /// Completion time of packets of these sizes (without link framing) that are all there at time
     /// zero.
     ///
-    /// The recursion `departure[k][n] = max(departure[k][n - 1], ready[k][n]) + line time`, packet
-    /// by packet, but for the first run: behind the first packet of an empty network, each equal
-    /// one adds the line time of the slowest link.
+    /// Computes the recursion `departure[k][n] = max(departure[k][n - 1], ready[k][n]) + line time`
+    /// packet by packet, except for the first run of equal packets. In an empty network, each of
+    /// these adds the line time of the slowest link.
     pub fn completion(&mut self, runs: impl IntoIterator<Item = (u32, u64)>) -> Duration {
         self.hops.iter_mut().for_each(|hop| hop.free = 0);
         let mut done = 0;
@@ -80,7 +79,7 @@ impl IdealPath {
         Duration::from_ps(done)
     }
 
-    /// Sends one packet through.
+    /// Sends one packet through the path.
     fn one(&mut self, bytes: u32) -> i64 {
         let (mut ready, mut whole) = (0, 0);
         for hop in &mut self.hops {
@@ -125,14 +124,14 @@ mod tests {
         let f = Fabric::single_switch(2, Switch::default(), spec(Rate::gbps(1))).unwrap();
         let mut path = IdealPath::default();
         path.find(&f, HostId(0), HostId(1), 0);
-        // 1500 B on the wire take 12 us; the last one's two lines and two propagations come on top
-        // of the first two.
+        // 1500 B on the wire take 12 us. The last packet's two lines and two propagations come on
+        // top of the first two.
         assert_eq!(path.completion([(1498, 3)]), Duration::from_us(3 * 12 + 12 + 2));
         assert_eq!(path.completion([(1498, 2), (623, 1)]), Duration::from_us(2 * 12 + 12 + 2 + 5));
     }
 
     proptest! {
-        /// Runs taken at once equal packet by packet.
+        /// Runs computed at once equal runs computed packet by packet.
         #[test]
         fn runs_are_exact(
             rates in (1u64..100, 1u64..100),

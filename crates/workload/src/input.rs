@@ -1,4 +1,6 @@
-//! Files: found beside the scenario or bundled, read once, named in the results.
+//! Input files: found next to the scenario or bundled, and read once.
+//!
+//! Their names and hashes are recorded in the results.
 
 use crate::bundled::{BUNDLED, BundledKind};
 use crate::error::WorkloadError;
@@ -7,18 +9,18 @@ use std::borrow::Cow;
 use std::path::Path;
 use timeplane_model::nearest;
 
-/// A file's content and its name.
+/// Content and name of a file.
 pub(crate) struct Input {
-    /// How messages name it.
+    /// Name for messages.
     pub file: String,
     pub bytes: Cow<'static, [u8]>,
 }
 
 impl Input {
-    /// The file `name`: a bundled one of this kind where the name is one's, else the file beside
-    /// the scenario.
+    /// Opens the file `name`: a bundled one of this kind if there is one of that name, otherwise
+    /// the file next to the scenario.
     ///
-    /// A name with a path separator (`./websearch`) is never a bundled one.
+    /// A name with a path separator (`./websearch`) never is a bundled one.
     pub(crate) fn open(
         key: &'static str,
         name: &str,
@@ -41,7 +43,7 @@ impl Input {
         }
     }
 
-    /// Its name and hash, for the manifest.
+    /// Name and hash of the file, for the manifest.
     pub(crate) fn record(&self) -> InputFile {
         InputFile { file: self.file.clone(), blake3: blake3::hash(&self.bytes).to_hex().to_string() }
     }

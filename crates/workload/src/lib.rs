@@ -1,13 +1,12 @@
-//! Flows, coflows and shuffles from generators and traces; and the random streams that every run
-//! draws from.
+//! Flows, coflows and shuffles from generators and traces, and the random streams of every run.
 //!
 //! A [`Source`] is a loaded workload: its files are read once, checked, and shared by many runs.
 //! [`Source::arrivals`] gives a run's flows in the order of their arrival. They depend on the
-//! workload, the hosts, the rate and framing of their links, the MTU and the seed; never on the
-//! scheme under test, so that schemes are compared on the same arrivals.
+//! workload, the hosts, the rate and framing of their links, the MTU and the seed. They never
+//! depend on the scheme under test, so all schemes are compared on the same arrivals.
 //!
-//! Nothing here depends on the machine: integers, IEEE additions, multiplications and divisions,
-//! and logarithms built from these alone.
+//! Results are the same on every machine: the code uses integers, IEEE additions, multiplications
+//! and divisions, and logarithms built from these alone.
 
 mod bounds;
 mod bundled;
@@ -37,7 +36,7 @@ mod wire;
 pub use bounds::{Bounds, bounds, mean_bounds};
 pub use bundled::{BUNDLED, Bundled, BundledKind, bundled};
 pub use chakra::chakra_files;
-pub use cuts::{Cut, cuts};
+pub use cuts::{FabricCut, cuts};
 pub use error::WorkloadError;
 pub use flows::write_flow_list;
 pub use graph::{CollectiveFacts, Graph, MOST_NODES, Node, Work};

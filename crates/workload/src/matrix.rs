@@ -1,14 +1,16 @@
-//! Pairs of hosts by weight.
+//! Pairs of hosts with weights, read from a file.
+//!
+//! Poisson workloads draw their pairs from such a matrix.
 
 use crate::error::{WorkloadError, shorten};
 use crate::input::Input;
 use std::collections::BTreeMap;
 
-/// Pairs that have a weight, by source and destination.
+/// Pairs with a weight, ordered by source and destination.
 #[derive(Debug)]
 pub(crate) struct Matrix {
     pub pairs: Vec<(u32, u32)>,
-    /// Weights, in the same order; all above 0.
+    /// Weights in the same order; all above 0.
     pub weights: Vec<f64>,
 }
 
@@ -21,7 +23,7 @@ enum Column {
 }
 
 impl Matrix {
-    /// Reads `source,destination,weight` with a header, in any order of columns; or
+    /// Reads columns `source,destination,weight` with a header, in any order. Also reads
     /// `#tor_pair_id,src,dst,pdf_num_bytes`, the layout of the ProjecToR file.
     pub(crate) fn parse(input: &Input, hosts: u32) -> Result<Self, WorkloadError> {
         let text = input.text()?;

@@ -1,15 +1,15 @@
-//! Collectives as transfers that wait for each other, among ranks 0 to n - 1.
+//! Collectives as transfers that depend on each other, among ranks 0 to n - 1.
 //!
-//! A buffer is cut into pieces, n where nothing else is said. A transfer carries pieces, and waits
-//! for all that the sender has to have received to have them as they should be. Nothing else orders
-//! transfers: a sender's come in the order in which what they need arrives.
+//! A buffer is cut into pieces, n unless stated otherwise. A transfer carries pieces. It waits for
+//! all transfers that its sender needs to have these pieces in their required state. There is no
+//! other order: a sender's transfers start in the order in which their inputs arrive.
 
 use timeplane_scenario::{Collective, CollectiveAlgorithm};
 
-/// Ranks of a collective, at most: a direct one has a transfer for each pair, and whoever relays
-/// for all others (a ring's all-to-all) carries pieces of all pairs.
+/// Maximum number of ranks of a collective. A direct collective has a transfer for each pair, and a
+/// rank that relays for all others (a ring's all-to-all) carries pieces of all pairs.
 pub(crate) const MOST_RANKS: u32 = 1024;
-/// The same for an all-to-all along a ring.
+/// Maximum number of ranks of an all-to-all along a ring.
 pub(crate) const MOST_RANKS_RELAYED: u32 = 256;
 
 /// A transfer of a collective.
@@ -19,25 +19,25 @@ pub(crate) struct Move {
     pub from: u32,
     /// The receiving rank.
     pub to: u32,
-    /// What it carries: numbers of pieces. In an all-to-all, piece `s * n + d` is what rank s has
-    /// for rank d.
+    /// Numbers of the pieces that it carries. In an all-to-all, piece `s * n + d` is the data of
+    /// rank s for rank d.
     pub pieces: Vec<u32>,
-    /// Whether the receiver adds them to its own; else they take its place.
+    /// Whether the receiver adds the pieces to its own. Otherwise they replace its own.
     pub reduces: bool,
-    /// What has to have been received before: a place in [`Moves::sets`].
+    /// Transfers that must be over before: an index into [`Moves::sets`].
     pub after: u32,
 }
 
-/// All transfers of a collective, each after those that it waits for.
+/// All transfers of a collective, each listed after those that it waits for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Moves {
-    /// The transfers.
+    /// Transfers in order.
     pub moves: Vec<Move>,
-    /// Sets of transfers that others wait for; several can wait for the same.
+    /// Sets of transfers that others wait for; several transfers can share a set.
     pub sets: Vec<Vec<u32>>,
 }
 
-/// Why an algorithm cannot do it, as what is allowed.
+/// If an algorithm does not support an operation, describes what is allowed.
 pub(crate) fn refuses(operation: Collective, algorithm: CollectiveAlgorithm, ranks: u32) -> Option<String> {
     let relays = operation == Collective::AllToAll && algorithm == CollectiveAlgorithm::Ring;
     let most = if relays { MOST_RANKS_RELAYED } else { MOST_RANKS };
@@ -55,8 +55,8 @@ pub(crate) fn refuses(operation: Collective, algorithm: CollectiveAlgorithm, ran
     }
 }
 
-/// The bytes of a piece: a buffer of `bytes` is cut into `ranks` that differ by a byte at most, the
-/// larger ones first.
+/// Bytes of a piece. A buffer of `bytes` is cut into `ranks` pieces that differ by at most one
+/// byte, larger ones first.
 pub(crate) fn piece_bytes(bytes: u64, ranks: u32, piece: u32) -> u64 {
     let (n, piece) = (u64::from(ranks), u64::from(piece % ranks));
     bytes / n + u64::from(piece < bytes % n)
@@ -127,15 +127,15 @@ pub(crate) fn moves(operation: Collective, algorithm: CollectiveAlgorithm, ranks
     maker.made
 }
 
-/// Makes transfers, and knows what each piece at each rank is made of.
+/// Makes transfers, and tracks the origin of each piece at each rank.
 struct Maker {
     n: u32,
     made: Moves,
-    /// By rank and piece, the transfers that have to have come for it to be what it is.
+    /// By rank and piece, the transfers on which its current state depends.
     holds: Vec<Vec<u32>>,
 }
 
-/// From, to, pieces, whether they are added.
+/// From, to, pieces, and whether they are added.
 type Planned = (u32, u32, Vec<u32>, bool);
 
 impl Maker {
@@ -147,7 +147,7 @@ impl Maker {
         (rank * self.n + piece) as usize
     }
 
-    /// Transfers at once: none waits for another one of them.
+    /// Adds transfers of one round, none of which waits for another.
     fn round(&mut self, planned: Vec<Planned>) {
         let first = self.made.moves.len() as u32;
         for (from, to, pieces, reduces) in planned {
@@ -177,8 +177,8 @@ impl Maker {
         }
     }
 
-    /// n - 1 rounds to the next rank; rank r begins with the piece `first(r)`, and goes on with
-    /// what it has just received.
+    /// n - 1 rounds to the next rank. Rank r starts with the piece `first(r)`, and continues with
+    /// the piece that it has just received.
     fn ring(&mut self, reduces: bool, first: impl Fn(u32) -> u32) {
         let n = self.n;
         for k in 0..n.saturating_sub(1) {
@@ -187,7 +187,7 @@ impl Maker {
         }
     }
 
-    /// Recursive halving: at the end rank r has piece r of the sum.
+    /// Recursive halving: at the end, rank r has piece r of the sum.
     fn halving(&mut self) {
         let mut distance = self.n / 2;
         while distance > 0 {
@@ -201,7 +201,7 @@ impl Maker {
         }
     }
 
-    /// Recursive doubling: rank r begins with piece r.
+    /// Recursive doubling: rank r starts with piece r.
     fn doubling(&mut self) {
         let mut distance = 1;
         while distance < self.n {
@@ -214,7 +214,7 @@ impl Maker {
         }
     }
 
-    /// Everybody sends each piece to the rank of its number, which adds them up; first to the next
+    /// Each rank sends each piece to the rank of its number, which adds them up; first to the next
     /// rank, then to the one after.
     fn collect_sums(&mut self) {
         let n = self.n;
@@ -222,28 +222,28 @@ impl Maker {
         self.round(pairs.map(|(r, to)| (r, to, vec![to], true)).collect());
     }
 
-    /// Everybody sends the piece of its number to all.
+    /// Each rank sends the piece of its number to all others.
     fn hand_out(&mut self) {
         let n = self.n;
         let pairs = (0..n).flat_map(|r| (1..n).map(move |k| (r, (r + k) % n)));
         self.round(pairs.map(|(r, to)| (r, to, vec![r], false)).collect());
     }
 
-    /// The sum goes up the tree, in which rank r is above 2 r + 1 and 2 r + 2.
+    /// The sum goes up the tree, in which rank r is the parent of 2 r + 1 and 2 r + 2.
     fn up(&mut self, pieces: &[u32]) {
         for r in (1..self.n).rev() {
             self.round(vec![(r, (r - 1) / 2, pieces.to_vec(), true)]);
         }
     }
 
-    /// What the root has goes down.
+    /// The root's data goes down the tree.
     fn down(&mut self, pieces: &[u32]) {
         for r in 1..self.n {
             self.round(vec![((r - 1) / 2, r, pieces.to_vec(), false)]);
         }
     }
 
-    /// The ranks below each rank, and itself.
+    /// The ranks below each rank, including itself.
     fn below(&self) -> Vec<Vec<u32>> {
         let mut below: Vec<Vec<u32>> = (0..self.n).map(|r| vec![r]).collect();
         for r in (1..self.n as usize).rev() {
@@ -253,7 +253,7 @@ impl Maker {
         below
     }
 
-    /// Everybody's piece goes up the tree.
+    /// Each rank's piece goes up the tree.
     fn gather(&mut self) {
         let below = self.below();
         for r in (1..self.n).rev() {
@@ -261,7 +261,7 @@ impl Maker {
         }
     }
 
-    /// Each rank gets from above what is not from below it.
+    /// Each rank gets from its parent all pieces that are not from its subtree.
     fn spread(&mut self) {
         let below = self.below();
         for r in 1..self.n {
@@ -272,7 +272,7 @@ impl Maker {
         }
     }
 
-    /// Each rank gets from above what is for it and those below it.
+    /// Each rank gets from its parent the pieces for its subtree.
     fn scatter(&mut self) {
         let below = self.below();
         for r in 1..self.n {
@@ -280,7 +280,7 @@ impl Maker {
         }
     }
 
-    /// From rank 0, twice as many have it after each round.
+    /// From rank 0, the number of ranks with the data doubles in each round.
     fn binomial(&mut self) {
         let all: Vec<u32> = (0..self.n).collect();
         let mut have = 1;
@@ -291,11 +291,11 @@ impl Maker {
     }
 }
 
-/// An all-to-all: pieces are of pairs, and never change on their way.
+/// An all-to-all: pieces belong to pairs and never change on their way.
 fn all_to_all(algorithm: CollectiveAlgorithm, n: u32) -> Moves {
     let mut made = Moves { moves: Vec::new(), sets: vec![Vec::new()] };
     let round = |made: &mut Moves, pieces: &dyn Fn(u32) -> Vec<u32>, to: &dyn Fn(u32) -> u32, last: &mut Vec<u32>| {
-        // What a rank has received so far, it may have to pass on.
+        // A rank may have to pass on what it has received so far.
         for r in 0..n {
             made.moves.push(Move { from: r, to: to(r), pieces: pieces(r), reduces: false, after: last[r as usize] });
         }
@@ -303,7 +303,7 @@ fn all_to_all(algorithm: CollectiveAlgorithm, n: u32) -> Moves {
         for r in 0..n {
             let mut set = made.sets[last[to(r) as usize] as usize].clone();
             if algorithm == CollectiveAlgorithm::Ring {
-                // Only what came last goes on.
+                // Only the pieces received last go on.
                 set.clear();
             }
             set.push(first + r);
@@ -325,8 +325,7 @@ fn all_to_all(algorithm: CollectiveAlgorithm, n: u32) -> Moves {
         }
         CollectiveAlgorithm::Ring => {
             for k in 0..n.saturating_sub(1) {
-                // What comes from k ranks before, for all that are further than the next rank's
-                // place.
+                // Pieces from k ranks before, for all ranks beyond the next one.
                 let pieces = |r: u32| {
                     let source = (r + n - k) % n;
                     (k + 1..n).map(|far| source * n + (source + far) % n).collect()
@@ -337,8 +336,8 @@ fn all_to_all(algorithm: CollectiveAlgorithm, n: u32) -> Moves {
         CollectiveAlgorithm::HalvingDoubling => {
             let mut bit = 1;
             while bit < n {
-                // After the rounds of the lower bits, a rank holds what is for ranks like it in
-                // these, from ranks like it in all others.
+                // After the rounds of the lower bits, a rank holds pieces for ranks that agree with
+                // it in these bits, from ranks that agree with it in all others.
                 let pieces = |r: u32| {
                     let lower = bit - 1;
                     let sources = (0..n).filter(move |s| s & !lower == r & !lower);

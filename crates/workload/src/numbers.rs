@@ -1,5 +1,6 @@
-//! Random numbers and elementary functions that are the same on every machine: built from integers
-//! and the IEEE operations alone, while `f64::ln` and `f64::exp` are the platform's.
+//! Random numbers and elementary functions that are the same on every machine.
+//!
+//! They use integers and IEEE operations only. `f64::ln` and `f64::exp` depend on the platform.
 
 use rand::Rng;
 
@@ -9,8 +10,7 @@ pub(crate) fn unit(rng: &mut impl Rng) -> f64 {
     (rng.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
 }
 
-/// Uniform in `0..n`; 0 where `n` is 0. The bias, at most n / 2⁶⁴, is far below what any run can
-/// see.
+/// Uniform in `0..n`; 0 if `n` is 0. The bias, at most n / 2⁶⁴, is too small to detect in any run.
 #[inline]
 pub(crate) fn below(rng: &mut impl Rng, n: u64) -> u64 {
     ((u128::from(rng.next_u64()) * u128::from(n)) >> 64) as u64

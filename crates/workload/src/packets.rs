@@ -1,10 +1,12 @@
-//! How a flow is cut into packets.
+//! How flows are cut into packets.
+//!
+//! A packet mix gives fixed, alternating or random packet sizes.
 
 use timeplane_model::{Bytes, mix64};
 use timeplane_scenario::PacketMix;
 
-/// A part of a distribution of IP packet sizes: whole numbers, all alike likely, from `least` to
-/// `most`.
+/// A part of a distribution of IP packet sizes: whole numbers with equal probability, from `least`
+/// to `most`.
 #[derive(Debug)]
 pub(crate) struct Piece {
     /// Probability of this piece and all before it, in units of 2⁻³².
@@ -17,12 +19,12 @@ const fn share(of: f64) -> u64 {
     (of * (1u64 << 32) as f64) as u64
 }
 
-/// 40 B with probability 0.4, else 1500 B.
+/// 40 B with probability 0.4, otherwise 1500 B.
 pub(crate) const BIMODAL: &[Piece] =
     &[Piece { below: share(0.4), least: 40, most: 40 }, Piece { below: 1 << 32, least: 1500, most: 1500 }];
 
 /// The CDF that is linear between (40 B, 0), (150 B, 0.5) and (1500 B, 0.85) and jumps to 1 at 1500
-/// B: what Roy et al. (SIGCOMM 2015) say of web servers in numbers, and nothing else. Its mean is
+/// B. It uses only the numbers that Roy et al. (SIGCOMM 2015) state for web servers. Its mean is
 /// 561 B.
 pub(crate) const FACEBOOK_WEB: &[Piece] = &[
     Piece { below: share(0.5), least: 40, most: 150 },
@@ -30,7 +32,7 @@ pub(crate) const FACEBOOK_WEB: &[Piece] = &[
     Piece { below: 1 << 32, least: 1500, most: 1500 },
 ];
 
-/// IP sizes that take turns.
+/// Alternating IP sizes.
 pub(crate) const ALTERNATING: [u32; 2] = [1500, 40];
 
 /// The largest payload of a single packet, so that headers and framing still fit into 32 bits.
@@ -38,11 +40,11 @@ pub(crate) const WHOLE: u32 = u32::MAX - 65_536;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Rule {
-    /// So much payload each; [`WHOLE`] for flows in one packet.
+    /// Payload of each packet; [`WHOLE`] for flows in one packet.
     Even(u32),
-    /// IP sizes drawn from pieces; a thin reference, as there is one for every flow.
+    /// IP sizes drawn from pieces; a thin reference, because every flow has one.
     Random(&'static &'static [Piece]),
-    /// IP sizes in turn.
+    /// Alternating IP sizes.
     Turns([u32; 2]),
 }
 
@@ -64,12 +66,12 @@ impl Rule {
     }
 }
 
-/// The sizes of one flow's successive packets: the same for the same seed, whatever scheme sends
-/// them.
+/// The sizes of one flow's successive packets. They are the same for the same seed, whatever scheme
+/// sends them.
 ///
 /// A packet's payload is its size less `headers` bytes, at least 1 B and at most what the MTU
-/// allows; the last packet of a flow takes what is left. Each call draws a new size: who sends a
-/// packet again remembers the size it had. 32 bytes, no allocation.
+/// allows. The last packet of a flow takes what is left. Each call draws a new size: a sender must
+/// remember the size of a packet to send it again. It takes 32 bytes, without allocation.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketSizer {
     state: u64,
@@ -79,19 +81,19 @@ pub struct PacketSizer {
 }
 
 impl PacketSizer {
-    /// Sizes by `mix` under an MTU (of IP packets), with so many bytes of headers inside it: 28 for
-    /// datagrams (IPv4 and UDP).
+    /// Sizes by `mix` under an MTU (of IP packets), with `headers` bytes of headers inside it: 28
+    /// for datagrams (IPv4 and UDP).
     ///
-    /// Where an MTU leaves no room beside the headers, every packet carries 1 B.
+    /// If an MTU leaves no room besides the headers, every packet carries 1 B.
     /// [`PacketMix::Single`] ignores the MTU; flows above 4.29 GB still take several packets.
     pub fn new(mix: &PacketMix, mtu: Bytes, headers: u32, seed: u64) -> Self {
         let rule = Rule::new(mix, mtu, headers);
-        // Turns are counted instead of drawn.
+        // Alternating sizes are counted instead of drawn.
         let state = if matches!(rule, Rule::Turns(_)) { 0 } else { seed };
         Self { state, headers, largest: largest_payload(mtu, headers), rule }
     }
 
-    /// Payload bytes of the next packet; 0 only where `remaining`, the payload of the flow that was
+    /// Payload bytes of the next packet. It is 0 only if `remaining`, the payload that the flow has
     /// not yet sent, is 0.
     #[inline]
     pub fn next(&mut self, remaining: u64) -> u32 {

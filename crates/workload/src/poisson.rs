@@ -1,4 +1,6 @@
 //! Flows that arrive as a Poisson process.
+//!
+//! The load of the hosts' links determines the rate of arrivals.
 
 use crate::bundled::BundledKind;
 use crate::cdf::{Cdf, LARGEST};
@@ -50,18 +52,18 @@ enum Pairs {
     Permutation,
     Stride(u32),
     AllToAll,
-    /// Pairs, and the sums of their weights up to and with each.
+    /// Pairs, with cumulative sums of their weights.
     Matrix(Vec<(u32, u32)>, Vec<f64>),
 }
 
-/// A Poisson workload, ready to be drawn from.
+/// A Poisson workload, ready to draw arrivals from.
 #[derive(Debug)]
 pub(crate) struct PoissonSource {
     hosts: u32,
     pairs: Pairs,
     sizes: SizeLaw,
     /// Mean time between arrivals, in picoseconds.
-    gap: f64,
+    interval: f64,
 }
 
 fn value(key: &'static str, found: impl ToString, allowed: impl Into<String>) -> WorkloadError {
@@ -146,15 +148,15 @@ impl PoissonSource {
         };
         facts.mean_wire_bytes = Some(wires.mean(link(0).framing));
         let rate = spec.load * full;
-        let gap = 1e12 / rate;
+        let interval = 1e12 / rate;
         // The negation catches NaN as well.
-        if !(gap > 0.0 && gap <= 1e18) {
+        if !(interval > 0.0 && interval <= 1e18) {
             let allowed = "so that at least one flow arrives in 11 days; the rate of the hosts' links must be above 0";
             return Err(value("workload.poisson.load", spec.load, allowed));
         }
         facts.arrivals_per_second = Some(rate);
         facts.mean_flow_bytes = sizes.mean_of(&FlowWire::identity());
-        Ok((Self { hosts, pairs, sizes, gap }, facts))
+        Ok((Self { hosts, pairs, sizes, interval }, facts))
     }
 
     pub(crate) fn arrivals(&self, seed: u64) -> Arrivals<'_> {
@@ -176,7 +178,7 @@ impl PoissonSource {
     }
 }
 
-/// Mean wire bytes of a flow, computed once per framing.
+/// Mean wire bytes of a flow, computed once for each framing.
 struct Wires<'a> {
     spec: &'a Poisson,
     mtu: Bytes,
@@ -194,14 +196,14 @@ impl Wires<'_> {
         mean
     }
 
-    /// Flows that fill a link.
+    /// Number of flows per second that fill a link.
     fn flows_per_second(&mut self, link: LinkSpec) -> f64 {
         link.rate.as_bps() as f64 / (8.0 * self.mean(link.framing))
     }
 }
 
-/// A permutation without a fixed point, all alike likely: shuffles (Fisher and Yates) until there
-/// is none, 2.7 times on average.
+/// A uniformly random permutation without fixed points: shuffles (Fisher and Yates) until there is
+/// none, 2.7 times on average.
 fn derangement(hosts: u32, rng: &mut impl Rng) -> Vec<u32> {
     let mut to: Vec<u32> = (0..hosts).collect();
     loop {
@@ -214,17 +216,17 @@ fn derangement(hosts: u32, rng: &mut impl Rng) -> Vec<u32> {
     }
 }
 
-/// One run's arrivals. Times, pairs and sizes come from streams of their own.
+/// Arrivals of one run. Times, pairs and sizes come from separate streams.
 pub(crate) struct Arrivals<'a> {
     source: &'a PoissonSource,
     times: Xoshiro256PlusPlus,
     pairs: Xoshiro256PlusPlus,
     sizes: Xoshiro256PlusPlus,
-    /// The last arrival, in picoseconds, and the part of one beyond it: sums do not drift.
+    /// Last arrival in whole picoseconds, and the fraction beyond it, so that sums do not drift.
     at: u64,
     fraction: f64,
-    /// Permutation: each host's receiver. All to all: how many flows each host has sent, modulo the
-    /// others.
+    /// Permutation: each host's receiver. All to all: number of flows that each host has sent,
+    /// modulo the other hosts.
     partner: Vec<u32>,
 }
 
@@ -233,9 +235,9 @@ impl Iterator for Arrivals<'_> {
 
     fn next(&mut self) -> Option<FlowArrival> {
         let n = self.source.hosts;
-        let gap = self.source.gap * exponential(&mut self.times) + self.fraction;
-        self.fraction = gap.fract();
-        self.at = self.at.saturating_add(gap as u64);
+        let interval = self.source.interval * exponential(&mut self.times) + self.fraction;
+        self.fraction = interval.fract();
+        self.at = self.at.saturating_add(interval as u64);
         if self.at > LATEST as u64 {
             return None;
         }
@@ -276,13 +278,13 @@ impl Iterator for Arrivals<'_> {
     }
 }
 
-/// Any host but this one.
+/// A random host other than this one.
 fn other(host: u32, rng: &mut impl Rng, hosts: u32) -> u32 {
     let h = below(rng, u64::from(hosts) - 1) as u32;
     if h >= host { h + 1 } else { h }
 }
 
-/// The host `by` further on.
+/// The host that is `by` places further.
 fn around(host: u32, by: u32, hosts: u32) -> u32 {
     ((u64::from(host) + u64::from(by)) % u64::from(hosts)) as u32
 }

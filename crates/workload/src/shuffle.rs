@@ -1,4 +1,6 @@
-//! Every host sends the same amount to every other.
+//! A shuffle: every host sends the same amount to every other.
+//!
+//! Jitter may delay each flow at random.
 
 use crate::cdf::LARGEST;
 use crate::error::WorkloadError;
@@ -15,7 +17,7 @@ pub(crate) struct ShuffleSource {
     jitter: Duration,
 }
 
-/// A jitter that is not negative and not too long.
+/// Checks that a jitter is not negative and not too long.
 pub(crate) fn check_jitter(key: &'static str, jitter: Duration) -> Result<(), WorkloadError> {
     if jitter.is_negative() || jitter.as_ps() > LATEST / 2 {
         return Err(WorkloadError::Value {
@@ -47,8 +49,8 @@ impl ShuffleSource {
         Ok((Self { hosts, bytes: spec.bytes, jitter: spec.jitter }, facts))
     }
 
-    /// All flows, as they are listed: in step k = 1, 2, ... every host i, in order, to host i + k
-    /// modulo the hosts, so that every step is a permutation.
+    /// All flows in listed order: in step k = 1, 2, ... every host i, in order, sends to host i + k
+    /// modulo the hosts. So every step is a permutation.
     pub(crate) fn flows(&self) -> impl Iterator<Item = FlowArrival> + Send + use<> {
         let Self { hosts, bytes, .. } = *self;
         (1..hosts).flat_map(move |k| {
@@ -72,7 +74,7 @@ impl ShuffleSource {
         for flow in &mut flows {
             flow.at = Duration::from_ps(below(&mut rngs[flow.source.index()], self.jitter.as_ps() as u64) as i64);
         }
-        // Stable: flows of one time stay as they are listed.
+        // The sort is stable: flows with equal times keep their listed order.
         flows.sort_by_key(|f| f.at);
         Box::new(flows.into_iter())
     }

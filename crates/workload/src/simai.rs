@@ -1,15 +1,15 @@
-//! Training workloads of SimAI: text, a layer a line.
+//! Training workloads of SimAI: a text file with one layer per line.
 //!
-//! The first line names the way of parallelism and its sizes, the second counts the layers. A layer
-//! has twelve columns: its name, an unused number, and for the forward pass, the input gradient and
-//! the weight gradient the time to compute in ns, a collective and its bytes; at last the time of
-//! its update in ns.
+//! The first line states the kind of parallelism and its sizes, the second the number of layers. A
+//! layer has twelve columns: its name, an unused number, three groups of three, and the time of its
+//! update in ns. The groups are for the forward pass, the input gradient and the weight gradient.
+//! Each contains the time to compute in ns, a collective and its bytes.
 //!
-//! As SimAI does it (`HYBRID_TRANSFORMER_FWD_IN_BCKWD` without checkpoints): forward, layer by
-//! layer, each rank computes, takes part in the collective and goes on when that is over for it.
-//! Backward, from the last layer on, it computes the weight gradient, whose collective nobody waits
-//! for but the layer's update; then the input gradient, and goes on when its collective is over.
-//! The step ends when all is.
+//! The order is that of SimAI (`HYBRID_TRANSFORMER_FWD_IN_BCKWD` without checkpoints). Forward,
+//! layer by layer, each rank computes, takes part in the collective, and continues when that is
+//! over for it. Backward, from the last layer on, it computes the weight gradient; only the layer's
+//! update waits for its collective. Then it computes the input gradient, and continues when that
+//! collective is over. The step ends when all work is over.
 
 use crate::bundled::BundledKind;
 use crate::cdf::LARGEST;
@@ -41,23 +41,23 @@ const COLUMNS: [&str; 12] = [
 ];
 const WAY: &str = "HYBRID_TRANSFORMER_FWD_IN_BCKWD";
 const COLLECTIVES: &str = "`NONE`, `ALLREDUCE`, `ALLGATHER`, `REDUCESCATTER`, `ALLTOALL` or `BROADCAST`, with `_EP` or `_DP_EP` at its end for experts";
-/// The largest size of a group, so that products of sizes fit.
+/// The largest group size, so that products of sizes fit.
 const MOST_RANKS: u32 = 1 << 16;
 
-/// Which ranks do a collective.
+/// The ranks that take part in a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Among {
-    /// Those that share a layer.
+    /// Ranks that share a layer.
     Tensor,
-    /// Those with the same part of the layers.
+    /// Ranks with the same part of the layers.
     Data,
-    /// Those of these that share experts.
+    /// Data-parallel ranks that share experts.
     Expert,
-    /// Those of these with the same experts.
+    /// Data-parallel ranks with the same experts.
     DataOfExpert,
 }
 
-/// What a pass of a layer does.
+/// Computation and collective of a layer's pass.
 #[derive(Clone, Copy, Debug)]
 struct Pass {
     compute: u64,
@@ -73,7 +73,7 @@ struct Layer {
     update: u64,
 }
 
-/// A file as it stands.
+/// The parsed content of a file.
 #[derive(Clone, Debug)]
 struct Parsed {
     tensor: u32,
@@ -175,9 +175,9 @@ fn layer(input: &Input, line: &str, number: u64) -> Result<Layer, WorkloadError>
     })
 }
 
-/// Puts all collectives of the layers `across` among the data groups, and leaves all but the first
-/// `keep` layers of a name out; those across then carry the share that is left, and compute for
-/// that share of their times.
+/// Moves all collectives of the layers `across` to the data groups, and drops all but the first
+/// `keep` layers of each name. The layers `across` then carry the remaining share of bytes, and
+/// compute for that share of their times.
 fn choose(parsed: &mut Parsed, spec: &SimaiWorkload) {
     let mut share = 1.0;
     if let Some(keep) = spec.layers {
@@ -244,14 +244,14 @@ fn too_large(input: &Input, fault: &GraphFault) -> WorkloadError {
     input.file_error("a step of it is too large", fault.allowed())
 }
 
-/// A step in the making.
+/// A step under construction.
 struct Step<'a> {
     emitter: Emitter,
     spec: &'a SimaiWorkload,
     input: &'a Input,
     parsed: &'a Parsed,
     hosts: u32,
-    /// By rank, what it has to have done before it goes on.
+    /// By rank, the node that must be over before it continues.
     at: Vec<u32>,
 }
 
@@ -276,7 +276,7 @@ impl Step<'_> {
         Ok(())
     }
 
-    /// Every rank computes for so many ns.
+    /// Makes every rank compute for `ns` nanoseconds.
     fn compute(&mut self, layer: &Layer, ns: u64) -> Result<(), WorkloadError> {
         let time = computing(ns, 1_000, self.spec.time_scale).ok_or_else(|| {
             let found = format!("layer `{}` computes for {ns} ns", shorten(&layer.name));
@@ -293,7 +293,7 @@ impl Step<'_> {
         Ok(())
     }
 
-    /// What each rank has to have done once a pass's collective is over for it.
+    /// Adds the collective of a pass. Returns by rank the node that ends it.
     fn collective(&mut self, layer: &Layer, pass: &Pass) -> Result<Vec<u32>, WorkloadError> {
         let mut done = self.at.clone();
         let Some((operation, among, bytes)) = pass.collective else { return Ok(done) };

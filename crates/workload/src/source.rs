@@ -1,4 +1,6 @@
-//! A loaded workload.
+//! A loaded workload, from which every run draws its arrivals.
+//!
+//! All kinds of workloads are behind one type.
 
 use crate::chakra;
 use crate::coflows::CoflowSource;
@@ -16,67 +18,66 @@ use std::path::Path;
 use timeplane_model::{Bytes, CoflowId, Duration, Fabric, HostId};
 use timeplane_scenario::{PacketMix, Workload};
 
-/// No flow arrives later: 53 days, so that a run's sums of times do not overflow.
+/// The latest arrival of a flow: 53 days, so that a run's sums of times do not overflow.
 pub(crate) const LATEST: i64 = i64::MAX / 2;
 
 /// The largest MTU: a megabyte.
 const LARGEST_MTU: u64 = 1_000_000;
 
-/// A flow arrives at its sender.
+/// Arrival of a flow at its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowArrival {
-    /// When, since the run's begin; never negative, at most 53 days.
+    /// Time since the start of the run; not negative, at most 53 days.
     pub at: Duration,
-    /// Who sends.
+    /// The sending host.
     pub source: HostId,
-    /// Who receives; never the source.
+    /// The receiving host; never the source.
     pub destination: HostId,
     /// Application bytes; at least 1.
     pub bytes: Bytes,
-    /// The group that it belongs to.
+    /// The coflow that it belongs to.
     pub coflow: Option<CoflowId>,
 }
 
-/// A file that a workload was read from.
+/// A file from which a workload was read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct InputFile {
-    /// Its path, or its place in the source tree where it is bundled.
+    /// Path, or path in the source tree if it is bundled.
     pub file: String,
-    /// BLAKE3 hash of its content, in hexadecimal.
+    /// BLAKE3 hash of the content, in hexadecimal.
     pub blake3: String,
 }
 
-/// What is known of a workload before it runs, for humans and manifests.
+/// Facts about a workload before it runs, for users and manifests.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Facts {
     /// `poisson`, `flows`, `shuffle`, `coflows`, `collective`, `chakra` or `simai`.
     pub kind: &'static str,
-    /// Files that it was read from.
+    /// Files from which it was read.
     pub files: Vec<InputFile>,
-    /// Flows that cross the fabric; none where the workload is endless.
+    /// Number of flows that cross the fabric; `None` for an endless workload.
     pub flows: Option<u64>,
-    /// Their application bytes; none where the workload is endless.
+    /// Application bytes of these flows; `None` for an endless workload.
     pub bytes: Option<u64>,
-    /// Mean application bytes of a flow; for random sizes the expectation.
+    /// Mean application bytes of a flow; the expectation for random sizes.
     pub mean_flow_bytes: f64,
-    /// Expected wire bytes of a flow, as datagrams under the MTU and the framing of host 0's link;
+    /// Expected wire bytes of a flow, as datagrams under the MTU and the framing of host 0's link.
     /// Poisson workloads only.
     pub mean_wire_bytes: Option<f64>,
-    /// Mean flows a second in the whole fabric; Poisson workloads only.
+    /// Mean number of flows per second in the whole fabric. Poisson workloads only.
     pub arrivals_per_second: Option<f64>,
-    /// Coflows with flows that cross the fabric; where there are coflows.
+    /// Number of coflows with flows that cross the fabric, if there are coflows.
     pub coflows: Option<u64>,
-    /// Coflows that were chosen but have no flow that crosses the fabric: they are left out.
+    /// Number of chosen coflows without a flow that crosses the fabric; they are left out.
     pub coflows_in_rack: u64,
-    /// Coflows that `max_flows` left out.
+    /// Number of coflows that `max_flows` left out.
     pub coflows_too_large: u64,
-    /// Flows from a rack to itself, of the chosen coflows: they never enter the fabric and are left
-    /// out.
+    /// Number of flows of the chosen coflows from a rack to itself. They never enter the fabric and
+    /// are left out.
     pub flows_in_rack: u64,
-    /// Their bytes.
+    /// Application bytes of the flows in a rack.
     pub bytes_in_rack: u64,
-    /// Whether the file's flows or coflows were not in the order of their times and had to be
-    /// sorted.
+    /// Whether the file's flows or coflows had to be sorted by time.
     pub sorted: bool,
 }
 
@@ -112,8 +113,8 @@ impl fmt::Display for Facts {
     }
 }
 
-/// What a finite workload sends from one host to another: source, destination, application bytes,
-/// flows.
+/// Total from one host to another in a finite workload: source, destination, application bytes,
+/// number of flows.
 pub type PairDemand = (HostId, HostId, Bytes, u64);
 
 #[derive(Debug)]
@@ -125,7 +126,7 @@ enum Kind {
     Steps(Steps),
 }
 
-/// A loaded workload: its files are read and checked once; runs share it.
+/// A loaded workload. Its files are read and checked once, and runs share it.
 #[derive(Debug)]
 pub struct Source {
     kind: Kind,
@@ -134,18 +135,18 @@ pub struct Source {
 }
 
 impl Source {
-    /// Reads and checks a workload. Files are looked up in `base`, the folder of the scenario,
-    /// unless they are named as a bundled one; `mtu` is the largest IP packet, from 29 B to 1 MB.
+    /// Reads and checks a workload. Files are bundled ones by name, or looked up in `base`, the
+    /// folder of the scenario. `mtu` is the largest IP packet, from 29 B to 1 MB.
     ///
     /// A Poisson workload's rate follows from its load: wire bytes over the rate of the hosts'
-    /// links, flows cut by the packet mix into datagrams with 28 B of headers, framed as the hosts'
-    /// links are. Expected wire bytes are exact for packets of one size, and within 1e-4 for random
-    /// ones. Where links differ in rate, load is over the sum of their rates, and hosts still send
-    /// equally many flows.
+    /// links. The packet mix cuts flows into datagrams with 28 B of headers, framed as on the
+    /// hosts' links. Expected wire bytes are exact for packets of one size, and within 1e-4 for
+    /// random ones. If links differ in rate, the load is relative to the sum of their rates, and
+    /// hosts still send equal numbers of flows.
     ///
     /// # Errors
-    /// Where a file is missing or malformed, a host does not exist, or a value does not fit the
-    /// fabric; see [`WorkloadError`].
+    /// Fails if a file is missing or malformed, if a host does not exist, or if a value does not
+    /// fit the fabric; see [`WorkloadError`].
     pub fn load(workload: &Workload, base: &Path, fabric: &Fabric, mtu: Bytes) -> Result<Self, WorkloadError> {
         if !(29..=LARGEST_MTU).contains(&mtu.get()) {
             let allowed = "the MTU must leave room beside 28 B of headers, and be at most 1 MB".to_owned();
@@ -186,13 +187,13 @@ impl Source {
         Ok(Self { kind, facts, packets })
     }
 
-    /// A run's flows in the order of their arrival; flows of one time in an order that depends on
+    /// A run's flows in the order of their arrival. The order of flows with equal times depends on
     /// the workload alone.
     ///
     /// Poisson flows are drawn one by one, and end after 53 days. A coflow's flows are made when it
     /// arrives: mapper i to reducer i + k, for k = 0, 1, ... A shuffle's flows go from each host to
-    /// the host that is k = 1, 2, ... places further. Flows that wait for others
-    /// ([`steps`](Self::steps)) have the earliest times that they could begin at.
+    /// the host that is k = 1, 2, ... places further. Flows that depend on others
+    /// ([`steps`](Self::steps)) get the earliest times at which they could start.
     pub fn arrivals(&self, seed: u64) -> Box<dyn Iterator<Item = FlowArrival> + Send + '_> {
         match &self.kind {
             Kind::Poisson(s) => Box::new(s.arrivals(seed)),
@@ -203,8 +204,8 @@ impl Source {
         }
     }
 
-    /// What waits for what, where flows wait for others: when they begin is then known only as they
-    /// run.
+    /// The graph of dependencies, if flows depend on others: their start times are known only
+    /// during the run.
     pub const fn steps(&self) -> Option<&Steps> {
         match &self.kind {
             Kind::Steps(steps) => Some(steps),
@@ -212,18 +213,18 @@ impl Source {
         }
     }
 
-    /// Whether flows go on arriving until the run ends.
+    /// Whether flows arrive until the run ends.
     pub const fn is_endless(&self) -> bool {
         matches!(self.kind, Kind::Poisson(_))
     }
 
-    /// What is known before it runs.
+    /// Facts known before the workload runs.
     pub const fn facts(&self) -> &Facts {
         &self.facts
     }
 
-    /// All that a finite workload sends, by source and destination, for bounds; the same for every
-    /// seed. None for an endless one.
+    /// Totals of a finite workload by source and destination, for bounds; the same for every seed.
+    /// `None` for an endless workload.
     pub fn demand(&self) -> Option<Vec<PairDemand>> {
         if self.is_endless() {
             return None;
@@ -237,7 +238,7 @@ impl Source {
         Some(pairs.into_iter().map(|((s, d), (bytes, flows))| (s, d, bytes, flows)).collect())
     }
 
-    /// How many coflows there are, numbered from 0 in the order of their arrival.
+    /// Number of coflows. They are numbered from 0 in the order of their arrival.
     pub fn coflows(&self) -> u32 {
         match &self.kind {
             Kind::Flows(s) => s.coflows().len() as u32,
@@ -247,7 +248,7 @@ impl Source {
         }
     }
 
-    /// A coflow's name in the trace or flow list; its own number where there is no such coflow.
+    /// Name of a coflow in the trace or flow list, or its own number if there is no such coflow.
     pub fn coflow_name(&self, coflow: CoflowId) -> u64 {
         let name = match &self.kind {
             Kind::Flows(s) => s.coflows().get(coflow.index()).map(|c| c.0),
@@ -257,8 +258,8 @@ impl Source {
         name.unwrap_or(u64::from(coflow.0))
     }
 
-    /// When a coflow arrives: its time in the trace, before its flows' jitter; in a flow list its
-    /// first flow's start.
+    /// Arrival time of a coflow: its time in the trace, before its flows' jitter, or the start of
+    /// its first flow in a flow list.
     pub fn coflow_arrival(&self, coflow: CoflowId) -> Option<Duration> {
         match &self.kind {
             Kind::Flows(s) => s.coflows().get(coflow.index()).map(|c| c.1),
@@ -268,7 +269,7 @@ impl Source {
         }
     }
 
-    /// How flows are cut into packets; [`PacketMix::Mtu`] for workloads that do not say.
+    /// How flows are cut into packets; [`PacketMix::Mtu`] for workloads that do not choose.
     pub const fn packets(&self) -> &PacketMix {
         &self.packets
     }

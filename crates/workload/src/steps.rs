@@ -1,5 +1,6 @@
-//! A workload whose flows wait for others: a graph that is done step by step, and what no scheme
-//! can be faster than.
+//! A workload whose flows depend on others: a graph that is carried out step by step.
+//!
+//! Lower bounds on the time of a step come with it.
 
 use crate::bounds::least_wire;
 use crate::error::WorkloadError;
@@ -7,23 +8,24 @@ use crate::graph::{Graph, Work};
 use crate::source::{FlowArrival, LATEST};
 use timeplane_model::{Bytes, CoflowId, Duration, Fabric, HostId};
 
-/// A graph that is done so many times, each time when all of the time before is over.
+/// A graph that is repeated a number of times. Each step starts when the whole previous step is
+/// over.
 #[derive(Clone, Debug)]
 pub struct Steps {
     graph: Graph,
     count: u32,
-    /// When each node can begin at the earliest, since the step's begin.
+    /// Earliest start of each node, from the start of the step.
     starts: Vec<i64>,
-    /// Transfers by that time.
+    /// Transfers in order of earliest start.
     order: Vec<u32>,
     bound: i64,
-    /// By collective: from when its first transfer begins to when all is over, at the least; and
-    /// that begin.
+    /// By collective: shortest time from the start of its first transfer to its end, and that
+    /// start.
     collectives: Vec<(i64, i64)>,
 }
 
 impl Steps {
-    /// Of a graph, on a fabric.
+    /// Computes earliest times of a graph on a fabric.
     pub(crate) fn new(
         key: &'static str,
         graph: Graph,
@@ -45,28 +47,29 @@ impl Steps {
         Ok(Self { graph, count, starts, order, bound, collectives })
     }
 
-    /// What is done in a step.
+    /// The graph of one step.
     pub fn graph(&self) -> &Graph {
         &self.graph
     }
-    /// How many steps there are.
+    /// Number of steps.
     pub fn count(&self) -> u32 {
         self.count
     }
-    /// The least time of a step: its longest chain of computations and transfers, each of which
-    /// takes its line time on the slower of its hosts' links and their propagation, and no less
-    /// than a link's transfers together where all of them are waited for; or if that is longer,
-    /// what the most loaded link still has to carry from any moment on.
+    /// Lower bound on the time of a step. It is the longest chain of computations and transfers,
+    /// where a transfer takes its line time on the slower of its hosts' links plus propagation.
+    /// Where a node waits for several transfers on one link, the link carries them one after the
+    /// other. If it is longer, the bound is what the most loaded link still has to carry from any
+    /// moment on.
     pub fn bound(&self) -> Duration {
         Duration::from_ps(self.bound)
     }
-    /// The same of a collective, as if all that it waits for were over at once.
+    /// The same bound for a collective, as if all its inputs were ready at once.
     pub fn collective_bound(&self, collective: u32) -> Duration {
         Duration::from_ps(self.collectives[collective as usize].0)
     }
 
-    /// All transfers, at the earliest times that they could begin at, if each step took its least
-    /// time.
+    /// All transfers at the earliest times at which they could start, if each step took its
+    /// shortest time.
     pub(crate) fn arrivals(&self) -> impl Iterator<Item = FlowArrival> + Send + '_ {
         (0..self.count).flat_map(move |step| {
             let begin = self.bound * i64::from(step);
@@ -80,17 +83,17 @@ impl Steps {
         })
     }
 
-    /// The coflow that a collective of a step is.
+    /// The coflow of a collective in a step.
     pub fn coflow(&self, step: u32, collective: u32) -> CoflowId {
         CoflowId(step * self.graph.collectives().len() as u32 + collective)
     }
 
-    /// How many coflows there are.
+    /// Number of coflows.
     pub(crate) fn coflows(&self) -> u64 {
         u64::from(self.count) * self.graph.collectives().len() as u64
     }
 
-    /// When a coflow's first transfer can begin at the earliest.
+    /// Earliest start of a coflow's first transfer.
     pub(crate) fn coflow_arrival(&self, coflow: CoflowId) -> Option<Duration> {
         let each = self.graph.collectives().len() as u32;
         let (step, collective) = (coflow.0.checked_div(each)?, coflow.0.checked_rem(each)?);
@@ -103,13 +106,13 @@ fn is_transfer(graph: &Graph, node: u32) -> bool {
     matches!(graph.nodes()[node as usize].work, Work::Transfer { .. })
 }
 
-/// The least time of a node, in ps.
+/// Shortest time of a node in picoseconds.
 #[derive(Clone, Copy, Debug)]
 struct Least {
-    /// On the sender's link and on the receiver's, while no other transfer can use it; 0 for a
-    /// computation.
+    /// Line time on the sender's link and on the receiver's, during which no other transfer can use
+    /// the link; 0 for a computation.
     line: [i64; 2],
-    /// All of it.
+    /// Total time, propagation included.
     whole: i64,
 }
 
@@ -123,23 +126,23 @@ impl Least {
         let line = [up, down].map(|link| {
             let framing = link.spec.framing;
             let wire = least_wire(bytes.get(), mtu, framing.overhead().into(), framing.minimum().into());
-            // Longer than any run: it is refused as a whole.
+            // Saturated: a time longer than any run is refused as a whole.
             let ps = (u128::from(wire) * 8_000_000_000_000).div_ceil(u128::from(link.spec.rate.as_bps()));
             i64::try_from(ps).unwrap_or(i64::MAX / 4)
         });
-        // Every way crosses the switch of the sender.
+        // Every path crosses the sender's switch.
         let latency = fabric.switch(up.to).map_or(Duration::ZERO, |s| s.latency);
         let way = up.spec.propagation + down.spec.propagation + latency;
         Self { line, whole: line[0].max(line[1]).saturating_add(way.as_ps()) }
     }
 }
 
-/// When each node can begin at the earliest, and when the last is over; of those dependencies that
-/// count.
+/// Earliest start of each node and earliest end of the last one, considering dependencies for which
+/// `counts` is true.
 fn earliest(graph: &Graph, lengths: &[Least], counts: impl Fn(u32, u32) -> bool) -> (Vec<i64>, i64) {
     let mut starts = vec![0i64; graph.nodes().len()];
     let mut last = 0;
-    // Transfers that a node waits for, by link: which one, when it can begin, line time.
+    // Transfers that a node waits for, by link: which one, earliest start, line time.
     let mut shared: Vec<(u64, i64, i64)> = Vec::new();
     for &node in graph.order() {
         let mut start = 0;
@@ -164,7 +167,7 @@ fn earliest(graph: &Graph, lengths: &[Least], counts: impl Fn(u32, u32) -> bool)
     (starts, last)
 }
 
-/// When a link is done at the earliest with transfers that can begin at these times, the last
+/// Earliest time at which a link completes transfers with these earliest starts, given latest
 /// first.
 fn from_any_moment(transfers: impl Iterator<Item = (i64, i64)>) -> i64 {
     let (mut done, mut load) = (0, 0i64);
@@ -175,7 +178,7 @@ fn from_any_moment(transfers: impl Iterator<Item = (i64, i64)>) -> i64 {
     done
 }
 
-/// When the last host's link is done at the earliest.
+/// Earliest time at which the last host's link is done.
 fn busiest(graph: &Graph, lengths: &[Least], starts: &[i64], hosts: u32) -> i64 {
     let mut links: Vec<Vec<(i64, i64)>> = vec![Vec::new(); 2 * hosts as usize];
     for (node, (least, &start)) in graph.nodes().iter().zip(lengths.iter().zip(starts)) {
@@ -193,7 +196,7 @@ fn busiest(graph: &Graph, lengths: &[Least], starts: &[i64], hosts: u32) -> i64 
     done.max().unwrap_or(0)
 }
 
-/// The least time of each collective by itself, and when its first transfer can begin.
+/// Shortest time of each collective alone, and earliest start of its first transfer.
 fn collectives(graph: &Graph, lengths: &[Least], starts: &[i64]) -> Vec<(i64, i64)> {
     let of = |n: u32| graph.nodes()[n as usize].collective;
     let (alone, _) = earliest(graph, lengths, |before, node| of(before) == of(node));
@@ -206,12 +209,12 @@ fn collectives(graph: &Graph, lengths: &[Least], starts: &[i64]) -> Vec<(i64, i6
             *begin = (*begin).min(starts[n as usize]);
         }
     }
-    // Of one that sends nothing there is no begin.
+    // A collective that sends nothing has no start.
     all.into_iter().map(|(least, begin)| (least, if begin == i64::MAX { 0 } else { begin })).collect()
 }
 
-/// Hosts of all groups of `size` ranks that are `stride` apart, group by group; the number of hosts
-/// is a multiple of both together.
+/// Hosts of all groups of `size` ranks that are `stride` apart, group by group. The number of hosts
+/// is a multiple of `size` times `stride`.
 pub(crate) fn groups(hosts: u32, size: u32, stride: u32) -> Vec<Vec<HostId>> {
     let block = size * stride;
     let firsts = (0..hosts).filter(|h| h % block < stride);

@@ -1,4 +1,6 @@
-//! Random streams with an address.
+//! Random streams, each with an address.
+//!
+//! A stream depends on the seed and its address only, never on other streams.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -8,11 +10,11 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 const CONTEXT: &str = "timeplane 2025 random streams v1";
 
 /// The random streams of one run. Each has an address, `(name, id, purpose)`, and is independent of
-/// all others: adding a host, or drawing once more somewhere, disturbs no other stream.
+/// all others: adding a host, or one more draw elsewhere, changes no other stream.
 ///
-/// The key of a stream is BLAKE3 in its key derivation mode, under a fixed context, of: the seed (8
-/// B, little endian), the name's length (8 B) and the name, the id (8 B), the purpose's length (8
-/// B) and the purpose.
+/// The key of a stream is BLAKE3 in its key derivation mode, under a fixed context. Its input is:
+/// the seed (8 B, little endian), the name's length (8 B), the name, the id (8 B), the purpose's
+/// length (8 B) and the purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Streams {
     seed: u64,

@@ -1,25 +1,27 @@
-//! Bytes that a flow takes on the wire, on average over its packets' and its own random sizes.
+//! Expected wire bytes of a flow.
+//!
+//! The expectation is over its packets' sizes and its own random size.
 
 use crate::numbers::{exp_minus, one_minus_exp};
 use crate::packets::{Rule, WHOLE, largest_payload};
 use timeplane_model::{Bytes, Framing};
 use timeplane_scenario::PacketMix;
 
-/// How far a table of random packet sizes goes, in bytes of a flow, before it is continued with its
-/// mean slope.
+/// Length of a table of random packet sizes, in bytes of a flow. Beyond it, the function continues
+/// with its mean slope.
 const TABLE: usize = 1 << 20;
 
-/// `w(s)`: expected wire bytes of a flow of `s` bytes. A table up to some size; beyond, `w(s +
-/// period) = w(s) + slope`.
+/// `w(s)`: expected wire bytes of a flow of `s` bytes. A table holds it up to some size; beyond,
+/// `w(s + period) = w(s) + slope`.
 ///
-/// Exact for packets of one size. For random sizes, `w` is solved packet by packet (the first
-/// packet's size, then a smaller flow) up to 1 MiB; beyond that the renewal theorem's slope is
-/// used, where what is left of the first packets' pattern is below a packet's overhead: 1e-4 of a
-/// flow.
+/// It is exact for packets of one size. For random sizes, `w` is solved packet by packet (the first
+/// packet's size, then a smaller flow) up to 1 MiB. Beyond that, the slope comes from the renewal
+/// theorem. The pattern of the first packets has then faded to less than a packet's overhead: 1e-4
+/// of a flow.
 #[derive(Debug)]
 pub(crate) struct FlowWire {
     w: Vec<f64>,
-    /// Sums of `w` up to and with each size.
+    /// Cumulative sums of `w` by size.
     sums: Vec<f64>,
     period: usize,
     slope: f64,
@@ -29,7 +31,7 @@ impl FlowWire {
     pub(crate) fn new(mix: &PacketMix, mtu: Bytes, headers: u32, framing: Framing) -> Self {
         let wire = |payload: u32| f64::from(framing.wire(payload + headers));
         match Rule::new(mix, mtu, headers) {
-            // One packet: linear from the minimum frame on.
+            // One packet per flow: linear from the minimum frame on.
             Rule::Even(WHOLE) => Self::of(std::iter::once(0.0).chain((1..=128).map(wire)).collect(), 1, 1.0),
             Rule::Even(p) => Self::of(std::iter::once(0.0).chain((1..=p).map(wire)).collect(), p as usize, wire(p)),
             Rule::Turns(sizes) => {
@@ -46,7 +48,7 @@ impl FlowWire {
             }
             Rule::Random(pieces) => {
                 let largest = largest_payload(mtu, headers);
-                // The pieces in payload bytes: clamping splits off lumps at 1 B and at the largest
+                // The pieces in payload bytes: clamping splits off atoms at 1 B and at the largest
                 // payload.
                 let mut parts: Vec<(u32, u32, f64)> = Vec::new();
                 let mut before = 0;
@@ -58,8 +60,8 @@ impl FlowWire {
                     let mut size = piece.least;
                     while size <= piece.most {
                         let from = clamped(size);
-                        // The run of sizes with payloads that count up by one, or that all are
-                        // clamped to the same.
+                        // A run of sizes whose payloads count up by one, or are all clamped to the
+                        // same value.
                         let run_end = if size <= headers {
                             piece.most.min(headers)
                         } else if from < largest {
@@ -77,7 +79,7 @@ impl FlowWire {
         }
     }
 
-    /// Sizes themselves: gives mean sizes where others give mean wire bytes.
+    /// Wire bytes equal to sizes: gives mean sizes where others give mean wire bytes.
     pub(crate) fn identity() -> Self {
         Self::of(vec![0.0, 1.0], 1, 1.0)
     }
@@ -106,7 +108,7 @@ impl FlowWire {
             for &(from, to, probability) in parts {
                 let (from, to) = (from as usize, to as usize);
                 let each = probability / (to - from + 1) as f64;
-                // First packets from..=last leave something.
+                // First packets of these sizes leave something to send.
                 let last = to.min(s - 1);
                 if last >= from {
                     let rest = sums[s - from] - if s > last { sums[s - last - 1] } else { 0.0 };
@@ -221,8 +223,8 @@ mod tests {
         assert!((FlowWire::identity().mean_exponential(1e9) / 1e9 - 1.0).abs() < 1e-9);
     }
 
-    /// Random sizes: a flow that always takes one packet, one that may take one or two, and the
-    /// seam of the table.
+    /// Random sizes: a flow that always takes one packet, a flow that may take one or two, and the
+    /// end of the table.
     #[test]
     fn random_packets_are_counted_exactly() {
         let wire = FlowWire::new(&PacketMix::Bimodal, Bytes::new(1500), 28, Framing::Ethernet);

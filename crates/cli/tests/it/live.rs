@@ -1,11 +1,11 @@
-//! `timeplane live`: starts the program of its own, and says how to get it where it is missing.
+//! `timeplane live`: starts the separate program, and says how to install it if it is missing.
 #![cfg(unix)]
 
 use std::path::Path;
 use std::process::Command;
 
-/// Copies a program. Another process does it: children that other tests fork meanwhile would inherit a file
-/// that this process has open for writing, and such a file cannot be run (`ETXTBSY`).
+/// Copies a program, in another process. If this process opened the copy for writing, children that
+/// other tests fork meanwhile would inherit the file, and it could not be run (`ETXTBSY`).
 fn install(from: impl AsRef<Path>, to: &Path) {
     assert!(Command::new("install").args(["-m", "755"]).arg(from.as_ref()).arg(to).status().unwrap().success());
 }

@@ -1,4 +1,4 @@
-//! What `new` writes is a scenario that runs; scripts of shells and manual pages are what shells and `man` take.
+//! The scenarios of `new` run; completion scripts and manual pages are accepted by shells and `man`.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

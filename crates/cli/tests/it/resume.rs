@@ -1,5 +1,5 @@
-//! A sweep that is killed, or finds the disk full, keeps what is complete; the same command then ends with the very files of a sweep that
-//! nothing disturbed.
+//! A sweep that is killed or fills the disk keeps its completed runs. The same command then ends
+//! with the same files as an undisturbed sweep.
 #![cfg(target_os = "linux")]
 
 use std::collections::BTreeMap;
@@ -55,7 +55,7 @@ fn complete(results: &Path) -> Vec<String> {
     names.filter(|n| !n.starts_with('.')).collect()
 }
 
-/// Every file under a folder, by its path there; without the lock, which names the process that had it last.
+/// Every file under a folder, by its path there; without the lock, which names its last process.
 fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut all = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
@@ -106,7 +106,8 @@ fn a_killed_sweep_goes_on_to_the_same_files() {
     same(&dir.join("killed/sweep"), &dir.join("whole/sweep"));
 }
 
-/// On a file system of 900 kB, mounted where only this process sees it; where that is not allowed there is nothing to test.
+/// On a file system of 900 kB, mounted in a namespace of this process. Skipped if that is not
+/// allowed.
 #[test]
 fn a_full_disk_keeps_complete_runs() {
     let dir = folder("full");

@@ -1,4 +1,5 @@
-//! The comparison as JSON and CSV.
+//! The comparison as JSON and CSV, for programs. Both hold all metrics with their intervals,
+//! differences and bounds.
 
 use super::{Cell, Comparison, Line};
 use serde_json::{Map, Value, json};

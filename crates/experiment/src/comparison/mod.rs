@@ -34,7 +34,7 @@ impl Default for ComparisonOptions {
 /// One metric of one scheme at one point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
-    /// Its metric.
+    /// The compared metric.
     pub metric: Metric,
     /// The mean over seeds; `None` if no run has a value.
     pub value: Option<Interval>,
@@ -51,7 +51,7 @@ pub struct Cell {
 pub struct Line {
     /// The sweep point.
     pub point: IndexMap<String, String>,
-    /// The scheme.
+    /// Its name in the scenario.
     pub scheme: String,
     /// The seeds of complete runs, in ascending order.
     pub seeds: Vec<u64>,

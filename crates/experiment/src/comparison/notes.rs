@@ -1,4 +1,5 @@
-//! The notes below a comparison: how to read its numbers, and what is missing in them.
+//! The notes below a comparison: how to read its numbers, and what is missing in them. A note
+//! appears only where the table needs it.
 
 use super::{Comparison, Line};
 use timeplane_model::Duration;

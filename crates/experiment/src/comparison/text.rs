@@ -1,4 +1,5 @@
-//! The comparison as a table of text. Reports and notebooks use the same rows.
+//! The comparison as a table of text, fitted to the width of a terminal. Reports and notebooks use
+//! the same rows.
 
 use super::{Cell, Comparison, Line};
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};

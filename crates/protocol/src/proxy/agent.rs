@@ -1,4 +1,4 @@
-//! The proxy: it turns reports and round trips into windows.
+//! The proxy: computes windows for TCP senders from link reports and round trips.
 //!
 //! See [`WindowProxy`].
 
@@ -46,7 +46,7 @@ impl Default for WindowProxyConfig {
     }
 }
 
-/// An input of a proxy.
+/// A timer, a report, a measurement or a change of flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProxyInput {
     /// The deadline has passed.

@@ -1,6 +1,6 @@
-//! The agent of an access point: it decides when to report on its link.
+//! The agent of an access point: decides when to report on its link.
 //!
-//! See [`LinkReporter`].
+//! A [`LinkReporter`] has one link; a driver carries its reports to the proxy.
 
 use super::report::{LinkReport, LinkSample, QueueSample};
 use timeplane_model::{Duration, LinkId, Time};

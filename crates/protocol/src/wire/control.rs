@@ -72,7 +72,7 @@ impl Control {
     pub(super) fn known(header: &Header) -> Result<(), WireError> {
         let flags = match header.kind {
             REPORT => message::ROOM | message::BURSTS | message::OBEYS,
-            LINK_REPORT => proxy::OUTAGE,
+            LINK_REPORT => proxy::NO_RATE,
             STEER => proxy::PACED,
             GRANTS | RATES | SCHEDULE | HEARTBEAT | CLASS_NAMES | LEADS | PART | GATHERED | FLYWAYS => 0,
             found => return Err(WireError::Kind { found }),

@@ -143,9 +143,9 @@ impl DataHeader {
 }
 
 /// Everything below the first number has arrived; then come missing ranges with starts and ends.
-pub fn encode_repair(contiguous: u64, gaps: impl Iterator<Item = (u64, u64)>) -> Vec<u8> {
+pub fn encode_repair(contiguous: u64, missing: impl Iterator<Item = (u64, u64)>) -> Vec<u8> {
     let mut payload = contiguous.to_be_bytes().to_vec();
-    for (from, to) in gaps {
+    for (from, to) in missing {
         payload.extend_from_slice(&from.to_be_bytes());
         payload.extend_from_slice(&to.to_be_bytes());
     }
@@ -160,7 +160,7 @@ pub fn encode_repair(contiguous: u64, gaps: impl Iterator<Item = (u64, u64)>) ->
 pub fn parse_repair(payload: &[u8]) -> Result<(u64, Vec<(u64, u64)>), WireError> {
     let mut r = Reader::new(payload);
     let contiguous = r.u64()?;
-    let (mut gaps, mut least) = (Vec::new(), contiguous);
+    let (mut missing, mut least) = (Vec::new(), contiguous);
     while !r.is_empty() {
         let at = r.at();
         let (from, to) = (r.u64()?, r.u64()?);
@@ -168,9 +168,9 @@ pub fn parse_repair(payload: &[u8]) -> Result<(u64, Vec<(u64, u64)>), WireError>
             return Err(WireError::Disordered { at });
         }
         least = to;
-        gaps.push((from, to));
+        missing.push((from, to));
     }
-    Ok((contiguous, gaps))
+    Ok((contiguous, missing))
 }
 
 #[cfg(test)]
@@ -199,11 +199,11 @@ mod tests {
         #[test]
         fn repairs_are_read_as_they_are_written(contiguous: u32, steps in proptest::collection::vec((1u64..100, 1u64..100), 0..90)) {
             let mut at = u64::from(contiguous);
-            let gaps: Vec<(u64, u64)> = steps.iter().map(|(skip, long)| { let from = at + skip; at = from + long; (from, at) }).collect();
-            let payload = encode_repair(u64::from(contiguous), gaps.iter().copied());
-            prop_assert_eq!(parse_repair(&payload), Ok((u64::from(contiguous), gaps.clone())));
-            if let Some(first) = gaps.first() {
-                let backwards = encode_repair(first.0 + 1, gaps.iter().copied());
+            let missing: Vec<(u64, u64)> = steps.iter().map(|(skip, long)| { let from = at + skip; at = from + long; (from, at) }).collect();
+            let payload = encode_repair(u64::from(contiguous), missing.iter().copied());
+            prop_assert_eq!(parse_repair(&payload), Ok((u64::from(contiguous), missing.clone())));
+            if let Some(first) = missing.first() {
+                let backwards = encode_repair(first.0 + 1, missing.iter().copied());
                 prop_assert!(parse_repair(&backwards).is_err());
             }
         }

@@ -34,7 +34,7 @@ impl PfcClass {
 
 /// The EtherType of an [`ExtendedPfcFrame`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Carrier {
+pub enum SignalEtherType {
     /// 0x88B5, for local experiments: switches forward it like data. Agents use it among
     /// themselves.
     #[default]
@@ -43,9 +43,9 @@ pub enum Carrier {
     MacControl,
 }
 
-impl Carrier {
-    /// The number of the EtherType.
-    pub const fn ether_type(self) -> u16 {
+impl SignalEtherType {
+    /// Number in the Ethernet header.
+    pub const fn number(self) -> u16 {
         match self {
             Self::Experimental => ETHER_TYPE_EXPERIMENTAL,
             Self::MacControl => ETHER_TYPE_MAC_CONTROL,
@@ -85,7 +85,7 @@ pub struct ExtendedPfcFrame {
     /// bridge forwards.
     pub destination: MacAddress,
     /// The EtherType to use.
-    pub carrier: Carrier,
+    pub ether_type: SignalEtherType,
     /// Counts the starts of the controller; frames of a lower epoch are void.
     pub epoch: u32,
     /// Counts the frames of an epoch; older ones are dropped.
@@ -128,7 +128,16 @@ impl ExtendedPfcFrame {
         if let Some(index) = first_twice(&classes) {
             return Err(EncodeError::Disordered { what: "class", index });
         }
-        Ok(Self { source, destination, carrier: Carrier::default(), epoch, signal, others, classes, hold: None })
+        Ok(Self {
+            source,
+            destination,
+            ether_type: SignalEtherType::default(),
+            epoch,
+            signal,
+            others,
+            classes,
+            hold: None,
+        })
     }
     /// Pauses everything for `time` except one class: the signal that starts a slot. Without a
     /// class, it ends one.
@@ -169,7 +178,7 @@ impl ExtendedPfcFrame {
     /// Encodes the frame without FCS.
     pub fn encode(&self) -> [u8; MIN_FRAME] {
         let mut frame = [0; MIN_FRAME];
-        frame[..14].copy_from_slice(&ethernet::header(self.destination, self.source, self.carrier.ether_type()));
+        frame[..14].copy_from_slice(&ethernet::header(self.destination, self.source, self.ether_type.number()));
         frame[14..16].copy_from_slice(&OPCODE_EXTENDED_PFC.to_be_bytes());
         frame[16] = VERSION;
         let flag = |set: bool, flag: u8| if set { flag } else { 0 };
@@ -193,12 +202,12 @@ impl ExtendedPfcFrame {
     /// If it is shorter than 60 B, has another EtherType, opcode, station or version, has reserved
     /// bits set, or names more than four classes or one twice.
     pub fn parse(frame: &[u8], station: MacAddress) -> Result<Self, WireError> {
-        let carrier = match frame.get(12..14) {
-            Some([0x88, 0x08]) => Carrier::MacControl,
-            _ => Carrier::Experimental,
+        let ether_type = match frame.get(12..14) {
+            Some([0x88, 0x08]) => SignalEtherType::MacControl,
+            _ => SignalEtherType::Experimental,
         };
         let mut r = Reader::new(frame);
-        let (destination, source) = ethernet::read_control_header(&mut r, frame.len(), station, carrier.ether_type())?;
+        let (destination, source) = ethernet::read_control_header(&mut r, frame.len(), station, ether_type.number())?;
         match r.u16()? {
             OPCODE_EXTENDED_PFC => {}
             found => return Err(WireError::Opcode { found }),
@@ -243,7 +252,7 @@ impl ExtendedPfcFrame {
             None
         };
         r.zeros(MIN_FRAME - r.at())?;
-        Ok(Self { source, destination, carrier, epoch, signal, others, classes, hold })
+        Ok(Self { source, destination, ether_type, epoch, signal, others, classes, hold })
     }
 }
 

@@ -1,5 +1,6 @@
-//! What the controller of flyways tells a rack; the layout is that of
-//! [`Message::wire_bytes`](crate::Message::wire_bytes).
+//! Messages from the flyway controller to racks.
+//!
+//! The layout is that of [`Message::wire_bytes`](crate::Message::wire_bytes).
 
 use super::bytes::Reader;
 use super::control::FLYWAYS;

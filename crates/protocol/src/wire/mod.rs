@@ -41,7 +41,7 @@ pub use error::{EncodeError, WireError};
 pub use ethernet::{
     ETHER_TYPE_EXPERIMENTAL, ETHER_TYPE_MAC_CONTROL, MAC_CONTROL_ADDRESS, MIN_FRAME, MacAddress, MacAddressError,
 };
-pub use extended::{Carrier, ExtendedPfcFrame, OPCODE_EXTENDED_PFC, PfcClass};
+pub use extended::{ExtendedPfcFrame, OPCODE_EXTENDED_PFC, PfcClass, SignalEtherType};
 pub use pause::{ControlFrame, OPCODE_PAUSE, OPCODE_PFC, PauseFrame, PfcFrame};
 pub use quanta::Quanta;
 pub use reactor::{Circuit, Configuration, EpsShare, Heartbeat, HostPeriod, PeriodSchedule, ScheduleFault, Via};

@@ -29,8 +29,8 @@ use super::error::{EncodeError, WireError};
 use crate::proxy::{LinkReport, LinkSample, LinkUse, QueueSample, Steer};
 use timeplane_model::{Bytes, FlowId, LinkId, Rate, Time};
 
-/// Flag of a report without a rate.
-pub(super) const OUTAGE: u8 = 1;
+/// Flag of a report from a link in an outage, which has no rate.
+pub(super) const NO_RATE: u8 = 1;
 /// Flag of a window with a rate.
 pub(super) const PACED: u8 = 1;
 
@@ -55,20 +55,20 @@ pub(super) fn encode_report(report: &LinkReport) -> Result<Vec<Vec<u8>>, EncodeE
     body.put(u64::from(queue.packets), 4);
     body.put(queue.drops, 8);
     body.end();
-    let flags = if sample.uses.is_none() { OUTAGE } else { 0 };
+    let flags = if sample.uses.is_none() { NO_RATE } else { 0 };
     body.datagrams(Header { flags, ..Header::new(LINK_REPORT, *epoch, *sequence, *taken_at) })
 }
 
 pub(super) fn decode_report(header: &Header, body: &[u8]) -> Result<LinkReport, WireError> {
     let mut r = Reader::new(body);
     let link = LinkId(r.u32()?);
-    let uses = if header.flags & OUTAGE != 0 {
+    let uses = if header.flags & NO_RATE != 0 {
         r.zeros(8)?;
         None
     } else {
         let at = r.at();
         match Rate::bps(r.number(7)?) {
-            Rate::ZERO => return Err(WireError::Value { at, what: "a rate of zero, and no outage" }),
+            Rate::ZERO => return Err(WireError::Value { at, what: "a rate of zero without the flag for no rate" }),
             rate => Some(LinkUse { rate, mcs: r.u8()? }),
         }
     };

@@ -1,5 +1,6 @@
-//! Messages between a controller and its relays, in the layout of
-//! [`Message::wire_bytes`](crate::Message::wire_bytes).
+//! Messages between a controller and its relays.
+//!
+//! The layout is that of [`Message::wire_bytes`](crate::Message::wire_bytes).
 
 use super::bytes::Reader;
 use super::control::{GATHERED, PART};

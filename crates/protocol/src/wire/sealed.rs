@@ -233,7 +233,7 @@ mod tests {
     use proptest::prelude::*;
 
     const KEY: SignalKey = SignalKey([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
-    const MANAGER: MacAddress = MacAddress([2, 0, 0, 0, 0, 9]);
+    const CONTROLLER: MacAddress = MacAddress([2, 0, 0, 0, 0, 9]);
     const HOST: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
 
     fn heard(frame: &[u8], encoding: SignalEncoding, key: &SignalKey) -> Result<Heard, WireError> {
@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn lengths_and_places_are_as_documented() {
         let pfc = Pfc { epoch: 7, sequence: 0x0102_0304_0506, open: Some(3), hold: Duration::from_us(2) };
-        let frame = |e| pfc.seal(e, &KEY, MANAGER, HOST).unwrap();
+        let frame = |e| pfc.seal(e, &KEY, CONTROLLER, HOST).unwrap();
         assert_eq!(SignalEncoding::ALL.map(|e| frame(e).len()), [68, 68, 60, 54, 60]);
         assert_eq!(frame(SignalEncoding::Udp), frame(SignalEncoding::Experimental)[14..]);
         assert_eq!(frame(SignalEncoding::MacControl)[12..16], [0x88, 0x08, 0x01, 0x0b]);
@@ -265,8 +265,8 @@ mod tests {
         assert_eq!(standard[46..52], [0, 0, 0, 0, 0x07, 0xd0]);
         assert!(frame(SignalEncoding::PlainPfc)[34..].iter().all(|&b| b == 0));
         let ninth = Pfc { open: Some(8), ..pfc };
-        assert!(ninth.seal(SignalEncoding::Pfc, &KEY, MANAGER, HOST).is_err());
-        assert!(ninth.seal(SignalEncoding::Udp, &KEY, MANAGER, HOST).is_ok());
+        assert!(ninth.seal(SignalEncoding::Pfc, &KEY, CONTROLLER, HOST).is_err());
+        assert!(ninth.seal(SignalEncoding::Udp, &KEY, CONTROLLER, HOST).is_ok());
     }
 
     proptest! {
@@ -277,7 +277,7 @@ mod tests {
             let pfc = Pfc { epoch, sequence, open, hold: Duration::from_ns(ns) };
             for encoding in SignalEncoding::ALL {
                 let pfc = Pfc { open: open.map(|c| c % encoding.classes()), ..pfc };
-                let frame = pfc.seal(encoding, &KEY, MANAGER, HOST).unwrap();
+                let frame = pfc.seal(encoding, &KEY, CONTROLLER, HOST).unwrap();
                 let expected = if encoding.is_sealed() { Heard::Sealed(pfc) } else { Heard::Plain(pfc.open) };
                 prop_assert_eq!(heard(&frame, encoding, &KEY), Ok(expected));
                 if encoding.is_sealed() && SignalKey(other) != KEY {
@@ -290,7 +290,7 @@ mod tests {
         fn a_changed_bit_is_no_signal(bit in 112usize..544, which in 0usize..4, open in proptest::option::of(0u16..8)) {
             let encoding = SignalEncoding::ALL[which];
             let pfc = Pfc { epoch: 1, sequence: 2, open, hold: Duration::from_us(3) };
-            let mut frame = pfc.seal(encoding, &KEY, MANAGER, HOST).unwrap();
+            let mut frame = pfc.seal(encoding, &KEY, CONTROLLER, HOST).unwrap();
             let from = if encoding == SignalEncoding::Udp { 0 } else { 112 };
             let bit = from + (bit - 112) % (frame.len() * 8 - from);
             frame[bit / 8] ^= 1 << (bit % 8);

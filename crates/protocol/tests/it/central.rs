@@ -1,4 +1,5 @@
-//! Timeslots and rates in virtual time: clocks that err, messages that are late, lost or doubled, agents that start anew.
+//! Timeslots and rates in virtual time: clocks that err, messages that are late, lost or doubled,
+//! agents that start anew.
 
 use crate::common::wire;
 use std::cmp::Reverse;
@@ -342,7 +343,8 @@ fn clocks_that_differ_keep_their_slots() {
     }
     all_to_all(&mut world, 10);
     world.run(Duration::from_ms(50));
-    // By their own clocks, slots are exclusive; how far they are apart in truth is the clocks' error.
+    // By their own clocks, slots are exclusive; how far they are apart in truth is the clocks'
+    // error.
     world.exclusive();
     assert_eq!((world.sent.len(), world.wasted), (5 * 4 * 10, 0));
 }
@@ -444,7 +446,8 @@ fn a_silent_controller_leaves_no_gate_open() {
     world.run(Duration::from_secs(2));
 }
 
-/// What has no route gets no slots and no rates once that is known, the others get all, and it goes on when there is a route again.
+/// What has no route gets no slots and no rates once that is known, the others get all, and it goes
+/// on when there is a route again.
 #[test]
 fn what_has_no_route_waits_until_there_is_one() {
     for mut world in [slots(4, US * 10), paced(4)] {
@@ -470,7 +473,8 @@ fn what_has_no_route_waits_until_there_is_one() {
         assert!(before > 400 * FRAME, "{before}");
         world.tell_controller(Input::Down(vec![]));
         let took = world.run(Duration::from_ms(20));
-        // Three hosts each way: as long as it takes to report at the latest, and their packets' time.
+        // Three hosts each way: as long as it takes to report at the latest, and their packets'
+        // time.
         assert!(took < (US * 600 + SLOT * 2 * 300).as_ps(), "{took}");
         world.exclusive();
     }
@@ -515,8 +519,8 @@ fn nonsense_is_counted_and_dropped() {
     for heard in [timeslots.heard(), rates.heard()] {
         assert_eq!((heard.malformed, heard.taken, heard.stale), (4, 2, 2));
     }
-    // Of the host that says it is the end of time, one packet waits, and gets one slot, though nobody calls at the slot's time: what is granted
-    // is not granted again.
+    // Of the host that says it is the end of time, one packet waits, and gets one slot, though
+    // nobody calls at the slot's time: what is granted is not granted again.
     let mut out = Vec::new();
     for k in 0..40 {
         timeslots.handle(Time::ZERO + US * k, Input::Due, &mut out);

@@ -1,4 +1,5 @@
-//! The controller of flyways in virtual time: reports in, links and shares out, leases that are renewed and end.
+//! The controller of flyways in virtual time: reports in, links and shares out, leases that are
+//! renewed and end.
 
 use timeplane_model::{Backlog, Bytes, Duration, HostId, Rate, Time};
 use timeplane_protocol::{
@@ -67,7 +68,8 @@ fn both_ends_hear_of_a_link_and_the_sender_of_its_shares() {
         assert_eq!((told.epoch, told.lease, told.links.len()), (3, at(20_200), 1));
         assert_eq!((link.peer, link.rate, link.up), (HostId(1 - rack), Rate::gbps(5), at(750)));
     }
-    // A little less than a third of 100 MB: 0.8 ns a byte by wire, 1.6 by the link that begins 0.55 ms late.
+    // A little less than a third of 100 MB: 0.8 ns a byte by wire, 1.6 by the link that begins 0.55
+    // ms late.
     let share = sent[0].2.shares[0];
     assert_eq!((share.destination, share.start, share.end), (HostId(1), HostId(0), HostId(1)));
     assert!((f64::from(share.ppm) / 1e6 - (80.0 - 0.55) / 240.0).abs() < 1e-3, "{share:?}");

@@ -1,4 +1,5 @@
-//! The flyway controller with radios: what it accepts is feasible by the definition, on random layouts and in the published one.
+//! The flyway controller with radios: what it accepts is feasible by the definition, on random
+//! layouts and in the published one.
 
 use proptest::prelude::*;
 use timeplane_model::{Bytes, Duration, Named, Rate, mix64};
@@ -57,7 +58,8 @@ fn radios_offer_what_flyways_do() {
 
 #[test]
 fn beams_take_time() {
-    // 36 sectors of each end, feedback and its answer: more than a millisecond; by wire only the steering.
+    // 36 sectors of each end, feedback and its answer: more than a millisecond; by wire only the
+    // steering.
     let trained = Pointing::Trained { mac: &FLYWAYS_DRAFT, sectors: 36 }.takes();
     assert_eq!(trained, FLYWAYS_DRAFT.beam_training(36, 36));
     assert!(trained > Duration::from_ms(1) && trained < Duration::from_ms(2));
@@ -84,7 +86,8 @@ fn a_hot_rack_in_the_published_layout() {
             plan.relative()
         })
         .to_vec();
-    // One link of 6.76 Gb/s beside 10 Gb/s: with transit 40 GB take 32 s · 10 / 16.76; its own pair alone is a fortieth of them.
+    // One link of 6.76 Gb/s beside 10 Gb/s: with transit 40 GB take 32 s · 10 / 16.76; its own pair
+    // alone is a fortieth of them.
     assert!((relative[1] - 2.0 * 10.0 / 16.756_75).abs() < 0.02, "{relative:?}");
     assert!((relative[2] - 2.0 * 10.0 / 16.756_75).abs() < 0.02, "{relative:?}");
     assert!((relative[0] - 2.0 * 39.0 / 40.0).abs() < 0.01, "{relative:?}");

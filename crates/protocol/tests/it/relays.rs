@@ -1,4 +1,5 @@
-//! Several controllers, of which one plans and each is in charge of a part of the hosts, in virtual time.
+//! Several controllers, of which one plans and each is in charge of a part of the hosts, in virtual
+//! time.
 
 use crate::common::{Clock, GUARD, OPEN, SLOT_BYTES, World, one_switch, parameters};
 use proptest::prelude::*;
@@ -14,7 +15,8 @@ const LATENCY: Duration = Duration::from_us(14);
 /// What frames of one relay that are sent together differ by.
 const SKEW: Duration = Duration::from_us(7);
 
-/// Gates by clocks and by frames; both ways of a message with the time in which reports are gathered, and the relays' clocks.
+/// Gates by clocks and by frames; both ways of a message with the time in which reports are
+/// gathered, and the relays' clocks.
 fn configs(error: Duration) -> [SlotControllerConfig; 2] {
     let control_latency = LATENCY * 2 + LATENCY / 2 + US + error * 2;
     let by_clock = SlotControllerConfig { control_latency, ..SlotControllerConfig::new(parameters()) };
@@ -34,7 +36,8 @@ fn world(hosts: u32, config: SlotControllerConfig, relays: u32, error: Duration)
     world
 }
 
-/// What two clocks and the skew of one relay's frames make is less than the guard: nobody meets anybody, and it costs nothing.
+/// What two clocks and the skew of one relay's frames make is less than the guard: nobody meets
+/// anybody, and it costs nothing.
 #[test]
 fn relays_deliver_one_plan() {
     let error = US * 4;
@@ -55,8 +58,8 @@ fn relays_deliver_one_plan() {
     }
 }
 
-/// Where frames open gates, what clocks differ by has to be in the guard: 7 us of skew and twice 4 us are, twice 10 us are not. By the hosts' clocks
-/// it does not matter.
+/// Where frames open gates, what clocks differ by has to be in the guard: 7 us of skew and twice 4
+/// us are, twice 10 us are not. By the hosts' clocks it does not matter.
 #[test]
 fn the_guard_has_to_cover_two_clocks() {
     for (error, apart) in [(4, true), (10, false)] {
@@ -70,8 +73,8 @@ fn the_guard_has_to_cover_two_clocks() {
     }
 }
 
-/// Where a frame may be lost that closes a gate, and the gate closes by itself later by the slack, the guard covers less of the clocks: 15 us are twice
-/// 7 us and twice this.
+/// Where a frame may be lost that closes a gate, and the gate closes by itself later by the slack,
+/// the guard covers less of the clocks: 15 us are twice 7 us and twice this.
 const HALF: Duration = Duration::from_ns(500);
 
 /// A message that is lost between controllers costs slots of its part.
@@ -89,7 +92,8 @@ fn losses_between_controllers_cost_slots_alone() {
     }
 }
 
-/// A relay that starts anew, with frames that it does not send any more, goes on with the next round.
+/// A relay that starts anew, with frames that it does not send any more, goes on with the next
+/// round.
 #[test]
 fn a_relay_that_starts_anew_goes_on() {
     for config in configs(HALF) {
@@ -192,7 +196,8 @@ fn reports_go_on_together() {
         |h: u32, r: BacklogReport| Input::Message { from: Address::Host(HostId(h)), message: Message::Report(r) };
     relay.handle(at(10), hear(3, report(1, 0, 7)), &mut out);
     relay.handle(at(12), hear(2, report(0, 0, 5)), &mut out);
-    // A newer one takes the place of one that has not gone on; an older one, and that of a foreign host, do not.
+    // A newer one takes the place of one that has not gone on; an older one, and that of a foreign
+    // host, do not.
     relay.handle(at(14), hear(3, report(2, 0, 8)), &mut out);
     relay.handle(at(14), hear(3, report(1, 0, 7)), &mut out);
     relay.handle(at(14), hear(4, report(0, 0, 9)), &mut out);
@@ -260,7 +265,8 @@ fn a_round_is_passed_on_once_and_by_signals_as_frames() {
     }
 }
 
-/// The controller talks to its relays alone, one message each, and believes each about its own hosts.
+/// The controller talks to its relays alone, one message each, and believes each about its own
+/// hosts.
 #[test]
 fn the_controller_hears_relays_alone() {
     let fabric = one_switch(6);

@@ -44,7 +44,8 @@ fn clocks_do_not_matter() {
         let took = world.run_until_empty(ideal * 3) - US * 2_000;
         let start_up = config().idle + config().lead() + config().message_time() * 3;
         println!("{hosts} hosts: {took} of {ideal}");
-        // The last bytes of a pair can show one report later: what is on its way while a report is counts twice.
+        // The last bytes of a pair can show one report later: what is on its way while a report is
+        // counts twice.
         assert!(took < ideal.scale(1.02) + start_up + period() * 2, "{took} of {ideal}");
         assert!(world.overlaps().is_empty());
         // Two frames per slot and host.
@@ -73,7 +74,8 @@ fn lost_frames_cost_their_slots_and_nothing_else() {
     }
 }
 
-/// With less guard than two frames can differ by, hosts are in each other's slots: the check above can fail.
+/// With less guard than two frames can differ by, hosts are in each other's slots: the check above
+/// can fail.
 #[test]
 fn a_guard_shorter_than_the_skew_is_seen() {
     let slots = SlotParameters { guard: US * 3, ..parameters() };
@@ -203,7 +205,8 @@ fn frames_go_switch_by_switch_in_turn() {
     }
 }
 
-/// Several transmissions of a host in a slot, paths and rates: one frame opens them all, as the round's message said.
+/// Several transmissions of a host in a slot, paths and rates: one frame opens them all, as the
+/// round's message said.
 #[test]
 fn what_a_frame_cannot_say_comes_as_a_grant() {
     let fabric = two_edges();

@@ -34,7 +34,8 @@ fn a_shuffle_takes_its_slots_and_no_more() {
 
 #[test]
 fn a_long_shuffle_keeps_near_the_ideal() {
-    // 100 slots a pair in whole frames, which the controller does not know of: it counts 98.8 slots of bytes.
+    // 100 slots a pair in whole frames, which the controller does not know of: it counts 98.8 slots
+    // of bytes.
     let mut world = World::new(8, config());
     world.all_to_all(100 * SLOT_BYTES);
     let ideal = period() * 700;
@@ -74,7 +75,8 @@ fn lost_and_doubled_messages_strand_nothing() {
             world.sendings.len()
         );
         assert!(took < ideal.scale(1.0 + 8.0 * lost as f64 / 1000.0) + Duration::from_ms(30), "{took} of {ideal}");
-        // Bytes that were granted and may have been sent are never planned again before a report shows them.
+        // Bytes that were granted and may have been sent are never planned again before a report
+        // shows them.
         assert_eq!(world.wasted(), 0);
         assert!(world.overlaps().is_empty());
         let mut openings: BTreeMap<(u32, u32), u32> = BTreeMap::new();
@@ -87,7 +89,8 @@ fn lost_and_doubled_messages_strand_nothing() {
 
 #[test]
 fn clock_errors_within_the_guard_keep_senders_apart() {
-    // Offsets of up to 5 us, and drift of up to 10 ppm, which is 2 us more in 200 ms: two hosts differ by less than 15 us.
+    // Offsets of up to 5 us, and drift of up to 10 ppm, which is 2 us more in 200 ms: two hosts
+    // differ by less than 15 us.
     let mut c = config();
     c.clock_error = Duration::from_us(7);
     let mut world = World::new(8, c);

@@ -40,7 +40,8 @@ fn a_controller_that_is_well_is_never_replaced() {
     }
 }
 
-/// Killed in the middle of a round: while a slot is open, in a guard, while a round's messages are on their way.
+/// Killed in the middle of a round: while a slot is open, in a guard, while a round's messages are
+/// on their way.
 #[test]
 fn a_lost_controller_is_replaced_within_the_bound() {
     for (c, name) in configs().into_iter().zip(["by clock", "by signals"]) {
@@ -89,7 +90,8 @@ fn controllers_take_turns() {
     }
 }
 
-/// Two that begin to follow at the same instant, and hear of nobody: both take over, and one yields.
+/// Two that begin to follow at the same instant, and hear of nobody: both take over, and one
+/// yields.
 #[test]
 fn controllers_that_return_together_do_not_both_lead() {
     for c in configs() {
@@ -109,7 +111,8 @@ fn controllers_that_return_together_do_not_both_lead() {
     }
 }
 
-/// A controller that returns when its successor has died knows of no epoch but its own: the hosts tell it.
+/// A controller that returns when its successor has died knows of no epoch but its own: the hosts
+/// tell it.
 #[test]
 fn hosts_tell_whom_they_obey() {
     for c in configs() {
@@ -134,7 +137,8 @@ fn hosts_tell_whom_they_obey() {
     }
 }
 
-/// Controllers that do not hear of each other, while hosts hear both: the older one learns from reports that it has been replaced.
+/// Controllers that do not hear of each other, while hosts hear both: the older one learns from
+/// reports that it has been replaced.
 #[test]
 fn controllers_that_are_cut_off_from_each_other_do_not_plan_at_once() {
     for c in configs() {
@@ -154,8 +158,8 @@ fn controllers_that_are_cut_off_from_each_other_do_not_plan_at_once() {
     }
 }
 
-/// One that hears nobody plans on, by what it has heard before, and hosts that have heard of its successor obey that one alone, be it by frames that this
-/// one has not begun to send.
+/// One that hears nobody plans on, by what it has heard before, and hosts that have heard of its
+/// successor obey that one alone, be it by frames that this one has not begun to send.
 #[test]
 fn a_deaf_controller_is_not_obeyed() {
     for c in configs() {
@@ -175,7 +179,8 @@ fn a_deaf_controller_is_not_obeyed() {
     }
 }
 
-/// It yields where a host says that it obeys another one, and leads again with an epoch of its own that is higher, once it has heard nothing.
+/// It yields where a host says that it obeys another one, and leads again with an epoch of its own
+/// that is higher, once it has heard nothing.
 #[test]
 fn a_controller_learns_from_reports_that_it_is_replaced() {
     let c = configs()[0];

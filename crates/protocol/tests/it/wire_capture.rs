@@ -1,4 +1,5 @@
-//! The capture file of `examples/frames.rs`: one of each control frame, each read again by our parsers.
+//! The capture file of `examples/frames.rs`: one of each control frame, each read again by our
+//! parsers.
 
 #[allow(dead_code)]
 #[path = "../../examples/frames.rs"]

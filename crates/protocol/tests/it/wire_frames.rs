@@ -1,15 +1,16 @@
-//! PAUSE, PFC, extended PFC and UDP frames: bytes from the standards' field tables, round trips, and parsers that take anything.
+//! PAUSE, PFC, extended PFC and UDP frames: bytes from the standards' field tables, round trips,
+//! and parsers that take anything.
 
 use core::net::Ipv4Addr;
 use proptest::prelude::*;
 use timeplane_model::Duration;
 use timeplane_protocol::wire::{
-    Carrier, ControlFrame, EncodeError, Endpoint, ExtendedPfcFrame, MAC_CONTROL_ADDRESS, MacAddress, PauseFrame,
-    PfcClass, PfcFrame, Quanta, UdpFrame, WireError,
+    ControlFrame, EncodeError, Endpoint, ExtendedPfcFrame, MAC_CONTROL_ADDRESS, MacAddress, PauseFrame, PfcClass,
+    PfcFrame, Quanta, SignalEtherType, UdpFrame, WireError,
 };
 use timeplane_protocol::{Message, Pfc};
 
-const MANAGER: MacAddress = MacAddress([0x02, 0, 0, 0, 0, 0xaa]);
+const CONTROLLER: MacAddress = MacAddress([0x02, 0, 0, 0, 0, 0xaa]);
 const HOST: MacAddress = MacAddress([0x02, 0, 0, 0, 0, 0x07]);
 
 /// Bytes from hexadecimal digits, filled up with zeros to a frame.
@@ -28,7 +29,7 @@ fn class(number: u16) -> PfcClass {
 #[test]
 fn pause_is_annex_31b() {
     let golden = frame("0180c2000001 0200000000aa 8808 0001 1809");
-    let pause = PauseFrame::new(MANAGER, Quanta(6153));
+    let pause = PauseFrame::new(CONTROLLER, Quanta(6153));
     assert_eq!(pause.encode().as_slice(), golden);
     assert_eq!(PauseFrame::parse(&golden, HOST), Ok(pause));
     // To one station, as a controller that is several switches away sends it.
@@ -47,7 +48,7 @@ fn pfc_is_annex_31d() {
     let golden = frame("0180c2000001 0200000000aa 8808 0101 0089 ffff 0000 0000 0000 0000 0000 0000 0064");
     let mut times = [None; 8];
     (times[0], times[3], times[7]) = (Some(Quanta::MAX), Some(Quanta::ZERO), Some(Quanta(100)));
-    let pfc = PfcFrame::new(MANAGER, times);
+    let pfc = PfcFrame::new(CONTROLLER, times);
     assert_eq!(pfc.encode().as_slice(), golden);
     assert_eq!(PfcFrame::parse(&golden, HOST), Ok(pfc));
     // The vector's upper byte, and times of classes that are not enabled, are not looked at.
@@ -55,21 +56,22 @@ fn pfc_is_annex_31d() {
     assert_eq!(PfcFrame::parse(&loose, HOST), Ok(pfc));
     // TDMA: all pause but one.
     let slot = frame("0180c2000001 0200000000aa 8808 0101 00ff 1809 1809 0000 1809 1809 1809 1809 1809");
-    assert_eq!(PfcFrame::all_but(MANAGER, 1 << 2, Quanta(6153)).encode().as_slice(), slot);
+    assert_eq!(PfcFrame::all_but(CONTROLLER, 1 << 2, Quanta(6153)).encode().as_slice(), slot);
 }
 
 #[test]
 fn extended_pfc_is_as_documented() {
     let golden = frame("020000000007 0200000000aa 88b5 010b 01 82 1809 00000003 00010002 07ff 0000 0005 0064");
     let classes = vec![(class(2047), Quanta::ZERO), (class(5), Quanta(100))];
-    let extended = ExtendedPfcFrame::new(MANAGER, HOST, (3, 0x1_0002), Some(Quanta(6153)), classes).unwrap();
+    let extended = ExtendedPfcFrame::new(CONTROLLER, HOST, (3, 0x1_0002), Some(Quanta(6153)), classes).unwrap();
     assert_eq!(extended.encode().as_slice(), golden);
     assert_eq!(ExtendedPfcFrame::parse(&golden, HOST).as_ref(), Ok(&extended));
     let times = [2047, 5, 6].map(|c| extended.time(class(c)));
     assert_eq!(times, [Some(Quanta::ZERO), Some(Quanta(100)), Some(Quanta(6153))]);
     // As a MAC control frame it is found by its opcode; the other EtherType is none.
     let mut control = extended;
-    (control.carrier, control.destination, control.others) = (Carrier::MacControl, MAC_CONTROL_ADDRESS, None);
+    (control.ether_type, control.destination, control.others) =
+        (SignalEtherType::MacControl, MAC_CONTROL_ADDRESS, None);
     let bytes = control.encode();
     assert_eq!(
         bytes.as_slice(),
@@ -78,7 +80,7 @@ fn extended_pfc_is_as_documented() {
     assert_eq!(ControlFrame::parse(&bytes, HOST), Ok(ControlFrame::Extended(control)));
     assert_eq!(ControlFrame::parse(&golden, HOST), Err(WireError::EtherType { found: 0x88b5, expected: 0x8808 }));
     // The end of a slot names no class.
-    let mute = ExtendedPfcFrame::all_but(MANAGER, HOST, (0, 1), None, Quanta::MAX);
+    let mute = ExtendedPfcFrame::all_but(CONTROLLER, HOST, (0, 1), None, Quanta::MAX);
     assert_eq!(mute.encode().as_slice(), frame("020000000007 0200000000aa 88b5 010b 01 80 ffff 00000000 00000001"));
 }
 
@@ -90,18 +92,19 @@ fn a_signal_is_an_extended_pfc_frame() {
         "020000000007 0200000000aa 88b5 010b 01 c1 ffff 00000003 00010002 07ff 0000 00000000 00000000 00000000 \
          00000007 0000010203040506",
     );
-    assert_eq!(signal.encode(MANAGER, HOST).unwrap().as_slice(), golden);
+    assert_eq!(signal.encode(CONTROLLER, HOST).unwrap().as_slice(), golden);
     assert_eq!(Pfc::parse(&golden, HOST), Ok(signal));
     // On the wire preamble, FCS and gap are added, as the simulation counts.
     assert_eq!(golden.len() as u32 + 24, Message::Pfc(signal).wire_bytes());
     let wide = Pfc { open: Some(2048), ..signal };
-    assert_eq!(wide.encode(MANAGER, HOST), Err(EncodeError::Range { what: "class", value: 2048, most: 2047 }));
+    assert_eq!(wide.encode(CONTROLLER, HOST), Err(EncodeError::Range { what: "class", value: 2048, most: 2047 }));
     let negative = Pfc { hold: -Duration::from_ps(1), ..signal };
-    assert!(matches!(negative.encode(MANAGER, HOST), Err(EncodeError::Range { what: "hold", .. })));
-    // Other frames of ours are no signals: one that says nothing of how long, that leaves others as they are or names a paused class, or two.
+    assert!(matches!(negative.encode(CONTROLLER, HOST), Err(EncodeError::Range { what: "hold", .. })));
+    // Other frames of ours are no signals: one that says nothing of how long, that leaves others as
+    // they are or names a paused class, or two.
     let with = |others, classes: &[(u16, u16)], hold: Option<Duration>| {
         let classes = classes.iter().map(|&(c, time)| (class(c), Quanta(time))).collect();
-        let frame = ExtendedPfcFrame::new(MANAGER, HOST, (0, 0), others, classes).unwrap();
+        let frame = ExtendedPfcFrame::new(CONTROLLER, HOST, (0, 0), others, classes).unwrap();
         let frame = if let Some(hold) = hold { frame.holding(hold).unwrap() } else { frame };
         assert_eq!(ExtendedPfcFrame::parse(&frame.encode(), HOST).as_ref(), Ok(&frame));
         Pfc::parse(&frame.encode(), HOST)
@@ -112,13 +115,19 @@ fn a_signal_is_an_extended_pfc_frame() {
     assert_eq!(with(None, &[], hold), Err(WireError::Value { at: 18, what: "others than all paused" }));
     assert_eq!(with(all, &[(1, 1)], hold), Err(WireError::Value { at: 30, what: "a named class that is paused" }));
     assert_eq!(with(all, &[(1, 0), (2, 0)], hold), Err(WireError::Value { at: 17, what: "more than one open class" }));
-    assert_eq!(Pfc::parse(&golden, MANAGER), Err(WireError::Destination { found: HOST }));
+    assert_eq!(Pfc::parse(&golden, CONTROLLER), Err(WireError::Destination { found: HOST }));
 }
 
 #[test]
 fn a_frame_names_four_classes_once_each() {
     let new = |numbers: &[u16]| {
-        ExtendedPfcFrame::new(MANAGER, HOST, (0, 0), None, numbers.iter().map(|&c| (class(c), Quanta::ZERO)).collect())
+        ExtendedPfcFrame::new(
+            CONTROLLER,
+            HOST,
+            (0, 0),
+            None,
+            numbers.iter().map(|&c| (class(c), Quanta::ZERO)).collect(),
+        )
     };
     assert!(new(&[4, 3, 2, 1]).is_ok());
     assert_eq!(new(&[1, 2, 3, 4, 5]), Err(EncodeError::Range { what: "a number of classes", value: 5, most: 4 }));
@@ -128,7 +137,7 @@ fn a_frame_names_four_classes_once_each() {
 
 #[test]
 fn foreign_frames_say_what_they_are() {
-    let good = PauseFrame::new(MANAGER, Quanta(1)).encode();
+    let good = PauseFrame::new(CONTROLLER, Quanta(1)).encode();
     let with = |at: usize, bytes: &[u8]| {
         let mut changed = good.to_vec();
         changed[at..at + bytes.len()].copy_from_slice(bytes);
@@ -140,16 +149,16 @@ fn foreign_frames_say_what_they_are() {
     assert_eq!(with(12, &[0x08, 0x00]), Err(WireError::EtherType { found: 0x0800, expected: 0x8808 }));
     assert_eq!(with(14, &[0, 2]), Err(WireError::Opcode { found: 2 }));
     assert_eq!(with(0, &[0xff; 6]), Err(WireError::Destination { found: MacAddress([0xff; 6]) }));
-    assert_eq!(with(0, &MANAGER.0), Err(WireError::Destination { found: MANAGER }));
+    assert_eq!(with(0, &CONTROLLER.0), Err(WireError::Destination { found: CONTROLLER }));
     // The right kind of frame, but another was asked for.
     assert_eq!(PfcFrame::parse(&good, HOST), Err(WireError::Opcode { found: 0x0001 }));
-    let pfc = PfcFrame::new(MANAGER, [None; 8]).encode();
+    let pfc = PfcFrame::new(CONTROLLER, [None; 8]).encode();
     assert_eq!(PauseFrame::parse(&pfc, HOST), Err(WireError::Opcode { found: 0x0101 }));
 }
 
 #[test]
 fn bits_of_ours_that_mean_nothing_are_refused() {
-    let good = ExtendedPfcFrame::all_but(MANAGER, HOST, (0, 0), Some(class(1)), Quanta(9)).encode();
+    let good = ExtendedPfcFrame::all_but(CONTROLLER, HOST, (0, 0), Some(class(1)), Quanta(9)).encode();
     let with = |at: usize, byte: u8| {
         let mut changed = good;
         changed[at] = byte;
@@ -168,7 +177,7 @@ fn bits_of_ours_that_mean_nothing_are_refused() {
     assert_eq!(with(59, 1), Err(WireError::Reserved { at: 59 }));
     // A hold that does not count, and one that is negative.
     assert_eq!(with(55, 1), Err(WireError::Reserved { at: 55 }));
-    let mut held = Pfc { epoch: 0, sequence: 0, open: None, hold: Duration::ZERO }.encode(MANAGER, HOST).unwrap();
+    let mut held = Pfc { epoch: 0, sequence: 0, open: None, hold: Duration::ZERO }.encode(CONTROLLER, HOST).unwrap();
     held[48] = 0x80;
     assert_eq!(ExtendedPfcFrame::parse(&held, HOST), Err(WireError::Reserved { at: 48 }));
 }
@@ -176,10 +185,11 @@ fn bits_of_ours_that_mean_nothing_are_refused() {
 #[test]
 fn udp_is_rfc_791_and_768() {
     let end = |mac, last, port| Endpoint { mac, ip: Ipv4Addr::new(10, 0, 0, last), port };
-    let (source, destination) = (end(MANAGER, 1, 51_208), end(HOST, 7, 0x1234));
+    let (source, destination) = (end(CONTROLLER, 1, 51_208), end(HOST, 7, 0x1234));
     let udp = UdpFrame { source, destination, payload: b"abc".to_vec() };
-    // Sums by hand. IPv4: 4500 + 001f + 0000 + 4000 + 4011 + 0a00 + 0001 + 0a00 + 0007 = d938, complement 26c7.
-    // UDP: 0a00 + 0001 + 0a00 + 0007 + 0011 + 000b + c808 + 1234 + 000b + 6162 + 6300 = 1b2cd, folded b2ce, complement 4d31.
+    // Sums by hand. IPv4: 4500 + 001f + 0000 + 4000 + 4011 + 0a00 + 0001 + 0a00 + 0007 = d938,
+    // complement 26c7. UDP: 0a00 + 0001 + 0a00 + 0007 + 0011 + 000b + c808 + 1234 + 000b + 6162 +
+    // 6300 = 1b2cd, folded b2ce, complement 4d31.
     let golden = frame(
         "020000000007 0200000000aa 0800 4500 001f 0000 4000 4011 26c7 0a000001 0a000007 c808 1234 000b 4d31 616263",
     );
@@ -238,9 +248,9 @@ fn extended() -> impl Strategy<Value = (ExtendedPfcFrame, MacAddress)> {
     (destination(), mac(), named, rest).prop_map(
         |((destination, station), source, named, (mac, numbers, others, hold))| {
             let classes = named.into_iter().map(|(c, t)| (class(c), Quanta(t))).collect();
-            let carrier = if mac { Carrier::MacControl } else { Carrier::Experimental };
+            let ether_type = if mac { SignalEtherType::MacControl } else { SignalEtherType::Experimental };
             let mut frame = ExtendedPfcFrame::new(source, destination, numbers, others, classes).unwrap();
-            frame.carrier = carrier;
+            frame.ether_type = ether_type;
             if let Some(hold) = hold {
                 frame = frame.holding(Duration::from_ps(hold)).unwrap();
             }
@@ -284,7 +294,8 @@ proptest! {
         prop_assert_eq!(ControlFrame::parse(&pfc.encode(), station), Ok(ControlFrame::Pfc(pfc)));
     }
 
-    /// Of ours, every bit means something: another frame has other bytes, and what is read is written as it was.
+    /// Of ours, every bit means something: another frame has other bytes, and what is read is
+    /// written as it was.
     #[test]
     fn extended_frames_come_back((frame, station) in extended(), bit in 0usize..480) {
         let mut bytes = frame.encode();
@@ -318,7 +329,8 @@ proptest! {
         let bit = 8 * covered.start + flip.index(8 * covered.len());
         bytes[bit / 8] ^= 1 << (bit % 8);
         let read = UdpFrame::parse(&bytes);
-        // One flip makes a UDP checksum zero, which says that there is none: the datagram is still the same.
+        // One flip makes a UDP checksum zero, which says that there is none: the datagram is still
+        // the same.
         prop_assert!(read.is_err() || read.as_ref() == Ok(&udp), "{:?}", read);
     }
 

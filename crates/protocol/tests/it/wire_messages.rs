@@ -1,4 +1,5 @@
-//! Messages as datagrams: as long as they say, the same when read, in any order of their parts, and readers that take anything.
+//! Messages as datagrams: as long as they say, the same when read, in any order of their parts, and
+//! readers that take anything.
 
 use core::net::Ipv4Addr;
 use proptest::prelude::*;
@@ -274,7 +275,8 @@ proptest! {
         prop_assert_eq!(whole, [Control::Message(message)]);
     }
 
-    /// Datagrams in any order, each `1 + doubled` times; the message comes out once, and not before its last part.
+    /// Datagrams in any order, each `1 + doubled` times; the message comes out once, and not before
+    /// its last part.
     #[test]
     fn parts_come_in_any_order_and_twice((control, _, order) in shuffled()) {
         let is_beat = matches!(control, Control::Message(Message::Heartbeat(_)));
@@ -333,7 +335,8 @@ proptest! {
         prop_assert_eq!(*reassembler.counters(), expected);
     }
 
-    /// Any bytes, and bytes that are nearly right: an error or another message, never a panic, never more memory than allowed.
+    /// Any bytes, and bytes that are nearly right: an error or another message, never a panic,
+    /// never more memory than allowed.
     #[test]
     fn the_reassembler_takes_anything(
         control in control(),
@@ -649,11 +652,13 @@ fn bytes_that_no_agent_sends_are_refused() {
     assert!(matches!(push(&bursts("")), Err(WireError::Value { at: 0, .. })));
     let huge = "00000001 00 00000001 ffffffffffffff 0000000000000000";
     assert!(matches!(push(&bursts(huge)), Err(WireError::Value { .. })));
-    // Both a path and a link; a path where there is none; no such kind of begin; a time beyond the last.
+    // Both a path and a link; a path where there is none; no such kind of begin; a time beyond the
+    // last.
     let grant = |rest: &str, round: &str| push(&format!("01028000 00000000 {round} 0000000000000000 {rest}"));
     let zero = "0000000000000000";
     let of = |grant: &str| format!("{zero} {grant}");
-    // A lease, and an end, in 8 bytes that fit into 4: after the round's begin at 0, and after a begin at 0.
+    // A lease, and an end, in 8 bytes that fit into 4: after the round's begin at 0, and after a
+    // begin at 0.
     for flags in ["80", "0c"] {
         let long = of(&format!("00000001 00 {flags} 0000 {zero} {zero} 0000000000000007"));
         let refused = grant(&long, zero);
@@ -695,7 +700,8 @@ fn parts_that_contradict_each_other_end_their_message() {
             assert_eq!(result, Ok(None), "part {i}");
         }
     };
-    // Another time; a part beyond the last; a last before a later one; the same part with other contents; the same as the last.
+    // Another time; a part beyond the last; a last before a later one; the same part with other
+    // contents; the same as the last.
     inconsistent(&|p| p[1][23] ^= 1, 1);
     inconsistent(&|p| (p[0], p[1]) = (p[2].clone(), [&p[1][..3], &[3], &p[1][4..]].concat()), 1);
     inconsistent(&|p| (p[0], p[1][2]) = ([&p[2][..2], &[0], &p[2][3..]].concat(), 0x80), 1);

@@ -31,9 +31,9 @@ fn a_report_is_as_documented() {
     assert_eq!(read(REPORT), Ok(Some(control)));
     let mut out = report();
     out.sample.uses = None;
-    let outage = REPORT.replace("01 0a 80", "01 1a 80").replace("0000003b9aca00 0a", "00000000000000 00");
-    assert_eq!(Control::LinkReport(out).encode(), Ok(vec![bytes(&outage)]));
-    assert_eq!(read(&outage), Ok(Some(Control::LinkReport(out))));
+    let silent = REPORT.replace("01 0a 80", "01 1a 80").replace("0000003b9aca00 0a", "00000000000000 00");
+    assert_eq!(Control::LinkReport(out).encode(), Ok(vec![bytes(&silent)]));
+    assert_eq!(read(&silent), Ok(Some(Control::LinkReport(out))));
 }
 
 #[test]
@@ -57,12 +57,12 @@ fn what_cannot_be_is_refused() {
         assert_ne!(text, REPORT);
         read(&text).unwrap_err()
     };
-    let zero = WireError::Value { at: 4, what: "a rate of zero, and no outage" };
+    let zero = WireError::Value { at: 4, what: "a rate of zero without the flag for no rate" };
     assert_eq!(with("0000003b9aca00 0a", "00000000000000 0a"), zero);
     // An outage with a rate, one with an MCS, another flag, a byte too much or too few.
     assert_eq!(with("01 0a 80", "01 1a 80"), WireError::Reserved { at: 7 });
-    let outage = REPORT.replace("01 0a 80", "01 1a 80").replace("0000003b9aca00 0a", "00000000000000 0a");
-    assert_eq!(read(&outage), Err(WireError::Reserved { at: 11 }));
+    let silent = REPORT.replace("01 0a 80", "01 1a 80").replace("0000003b9aca00 0a", "00000000000000 0a");
+    assert_eq!(read(&silent), Err(WireError::Reserved { at: 11 }));
     assert_eq!(with("01 0a 80", "01 2a 80"), WireError::Reserved { at: 1 });
     assert_eq!(with("0000000000000002", "000000000000000200"), WireError::Surplus { bytes: 1 });
     assert_eq!(with("0000000000000002", "00000000000002"), WireError::Truncated { have: 39, need: 40 });

@@ -1,4 +1,5 @@
-//! REACToR's schedule and heartbeat, and the names of classes: bytes, and the rules that a schedule keeps.
+//! REACToR's schedule and heartbeat, and the names of classes: bytes, and the rules that a schedule
+//! keeps.
 
 use timeplane_model::{Duration, HostId, Rate, Round, Time};
 use timeplane_protocol::wire::{
@@ -49,7 +50,8 @@ fn a_schedule_is_as_documented() {
     let configurations =
         vec![Configuration { retunes: false, ..up(200, circuit(1, 0)) }, up(100, None), up(160, local)];
     let schedule = PeriodSchedule::new(period(configurations, vec![share(3, 2, 96)])).unwrap();
-    // 1.5 ms, 30 us, 200 us, 100 us, 160 us in picoseconds; 1 Gb/s, 100 Mb/s, 9 Gb/s, 10 Gb/s, 96 Mb/s.
+    // 1.5 ms, 30 us, 200 us, 100 us, 160 us in picoseconds; 1 Gb/s, 100 Mb/s, 9 Gb/s, 10 Gb/s, 96
+    // Mb/s.
     let golden = bytes(
         "01 04 8000 00000001 0000000000000002 0000000000000003
          00000000 59682f00 00000000 01c9c380
@@ -108,7 +110,8 @@ fn a_schedule_keeps_the_class_constraints() {
     assert_eq!(new(vec![up(0, None)], vec![]), Err(Span { what: "a configuration", span: Duration::ZERO }));
     let still = circuit(1, 0).map(|c| Circuit { rate: Rate::ZERO, ..c });
     assert_eq!(new(vec![up(9, None), up(9, still)], vec![]), Err(NoRate { index: 1 }));
-    // One destination twice is fine; one class for two, or two classes for one, is not; nor is the class of the packet network.
+    // One destination twice is fine; one class for two, or two classes for one, is not; nor is the
+    // class of the packet network.
     assert_eq!(new(vec![up(9, circuit(1, 0)), up(9, circuit(2, 1)), up(9, circuit(1, 0))], vec![]), Ok(()));
     let shared = |class, destination| Err(ClassShared { class, destination });
     assert_eq!(new(vec![up(9, circuit(1, 0)), up(9, circuit(2, 0))], vec![]), shared(class(0), host(2)));

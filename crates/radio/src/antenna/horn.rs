@@ -1,4 +1,6 @@
-//! Pyramidal horns by their beamwidths.
+//! Pyramidal horns, from their beamwidths.
+//!
+//! The pattern follows from the field in the horn's aperture.
 
 use super::{AntennaError, checked, floor_below};
 use crate::angle::{Angle, Direction};
@@ -9,34 +11,34 @@ use core::f64::consts::PI;
 /// A pyramidal horn: the field of its aperture is even in the E plane and a half cosine in the H
 /// plane.
 ///
-/// Pattern in direction cosines (Balanis, *Antenna Theory*, ch. 12, TE10 aperture in a ground
-/// plane, without the slow factors of obliquity): `sin(v)/v` in the E plane with side lobes of -13
-/// dB, `cos(u) / (1 - (2u/π)²)` in the H plane with -23 dB. The apertures follow from the
-/// beamwidths, and so does the directivity `32 k_E k_H / π³`. Nulls are filled and the back is
-/// covered at 35 dB below the gain or less, -15 dBi without losses: a real horn's edges diffract
+/// The pattern is given in direction cosines (Balanis, *Antenna Theory*, ch. 12, TE10 aperture in a
+/// ground plane, without the slow factors of obliquity). It is `sin(v)/v` in the E plane with side
+/// lobes of -13 dB, and `cos(u) / (1 - (2u/π)²)` in the H plane with -23 dB. The apertures follow
+/// from the beamwidths, and so does the directivity `32 k_E k_H / π³`. Nulls and the back are
+/// filled to 35 dB below the gain or less, -15 dBi without losses: a real horn's edges diffract
 /// that much.
 ///
-/// The polarisation is vertical: the H plane is that of the azimuth.
+/// The polarization is vertical, so the H plane is that of the azimuth.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Horn {
     k_azimuth: f64,
     k_elevation: f64,
     gain: Db,
-    /// Nulls and the back, relative to the gain.
+    /// Level of nulls and the back, relative to the gain.
     floor: Db,
 }
 
-/// Where `sin(v)/v` is 1/√2.
+/// Argument at which `sin(v)/v` is 1/√2.
 const HALF_EVEN: f64 = 1.391_557_378_251_509_6;
-/// Where `cos(u) / (1 - (2u/π)²)` is 1/√2.
+/// Argument at which `cos(u) / (1 - (2u/π)²)` is 1/√2.
 const HALF_COSINE: f64 = 1.867_621_510_577_968;
 
 impl Horn {
-    /// A horn by its widths at half power in the H plane (azimuth) and the E plane (elevation), and
-    /// its gain as measured; without one, that of a horn without losses.
+    /// A horn by its widths at half power in the H plane (azimuth) and the E plane (elevation),
+    /// with its measured gain. Without a gain, the horn has no losses.
     ///
     /// # Errors
-    /// Where a width is not above 0° and at most 90°, or the gain is above the directivity or 30 dB
+    /// If a width is not above 0° and at most 90°, or if the gain is above the directivity or 30 dB
     /// below it.
     pub fn new(azimuth: Angle, elevation: Angle, gain: Option<Db>) -> Result<Self, AntennaError> {
         let k = |half: f64, width: Angle| {
@@ -50,7 +52,7 @@ impl Horn {
         Ok(Self { k_azimuth, k_elevation, gain: checked(gain, directivity)?, floor: floor_below(directivity) })
     }
 
-    /// The gain towards a direction relative to the boresight.
+    /// Gain towards a direction relative to the boresight.
     pub fn gain(&self, off: Direction) -> Db {
         let to = off.unit();
         if to.x <= 0.0 {

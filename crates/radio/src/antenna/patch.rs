@@ -1,4 +1,6 @@
-//! Planar arrays of patches by their beamwidths.
+//! Planar arrays of patches, from their beamwidths.
+//!
+//! The pattern is that of one patch times the factors of both rows.
 
 use super::{AntennaError, checked, floor_below};
 use crate::angle::{Angle, Direction};
@@ -6,20 +8,19 @@ use crate::decibel::Db;
 use crate::math::sin_cos;
 use core::f64::consts::PI;
 
-/// A rectangular array of equal patches, all fed alike.
+/// A rectangular array of equal patches that are fed equally.
 ///
-/// Power pattern: `cos θ` of an element (a patch over a ground plane: 6 dBi) times the array
-/// factors of both planes, `(sin(N π d s) / (N sin(π d s)))²` with s the direction cosine and d the
-/// spacing in wavelengths (Balanis, *Antenna Theory*, ch. 6). The spacing follows from the
-/// beamwidth and is at most one wavelength. The directivity is that of the aperture, `4π A/λ²`.
-/// Nulls are filled and the back is covered at 35 dB below the gain or less, -15 dBi without
-/// losses.
+/// The power pattern is `cos θ` of an element (a patch over a ground plane: 6 dBi) times the array
+/// factors of both planes. A factor is `(sin(N π d s) / (N sin(π d s)))²` with s the direction
+/// cosine and d the spacing in wavelengths (Balanis, *Antenna Theory*, ch. 6). The spacing follows
+/// from the beamwidth and is at most one wavelength. The directivity is that of the aperture, `4π
+/// A/λ²`. Nulls and the back are filled to 35 dB below the gain or less, -15 dBi without losses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PatchArray {
     azimuth: Row,
     elevation: Row,
     gain: Db,
-    /// Nulls and the back, relative to the gain.
+    /// Level of nulls and the back, relative to the gain.
     floor: Db,
 }
 
@@ -27,18 +28,18 @@ pub struct PatchArray {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Row {
     elements: f64,
-    /// Wavelengths from one to the next.
+    /// Distance between neighbors in wavelengths.
     spacing: f64,
 }
 
 impl PatchArray {
-    /// An array by the number of elements and the width at half power of both planes, and its gain
-    /// as measured; without one, that of an array without losses.
+    /// An array by the number of elements and the width at half power in both planes, with its
+    /// measured gain. Without a gain, the array has no losses.
     ///
     /// # Errors
-    /// Where there are less than 2 or more than 1024 elements in a row, a width is not above 0° and
-    /// at most 90°, no spacing of up to a wavelength gives it, or the gain is above the directivity
-    /// or 30 dB below it.
+    /// If a row has less than 2 or more than 1024 elements, if a width is not above 0° and at most
+    /// 90°, if no spacing of up to a wavelength gives that width, or if the gain is above the
+    /// directivity or 30 dB below it.
     pub fn new(azimuth: (u32, Angle), elevation: (u32, Angle), gain: Option<Db>) -> Result<Self, AntennaError> {
         let (azimuth, elevation) = (Row::new(azimuth)?, Row::new(elevation)?);
         let area = azimuth.elements * azimuth.spacing * elevation.elements * elevation.spacing;
@@ -46,12 +47,12 @@ impl PatchArray {
         Ok(Self { azimuth, elevation, gain: checked(gain, directivity)?, floor: floor_below(directivity) })
     }
 
-    /// Wavelengths between neighbors, in azimuth and in elevation.
+    /// Distance between neighbors in wavelengths, in azimuth and in elevation.
     pub fn spacing(&self) -> (f64, f64) {
         (self.azimuth.spacing, self.elevation.spacing)
     }
 
-    /// The gain towards a direction relative to the boresight.
+    /// Gain towards a direction relative to the boresight.
     pub fn gain(&self, off: Direction) -> Db {
         let to = off.unit();
         if to.x <= 0.0 {
@@ -74,9 +75,8 @@ impl Row {
         }
         let (sin, cos) = Angle::degrees(beamwidth.as_degrees() / 2.0).sin_cos();
         let row = |spacing| Self { elements: f64::from(elements), spacing };
-        // Up to the first null the power at the beam's edge falls with the spacing. The widest
-        // spacing looked at is a wavelength, beyond which a second main lobe comes in from the
-        // side.
+        // Up to the first null, the power at the beam's edge falls with the spacing. The widest
+        // spacing considered is a wavelength, beyond which a second main lobe appears at the side.
         let null = 1.0 / (f64::from(elements) * sin);
         let (mut low, mut high) = (0.0, null.min(1.0));
         if cos * row(high).factor(sin) > 0.5 {
@@ -89,7 +89,7 @@ impl Row {
         Ok(row(high))
     }
 
-    /// The array factor's square at a direction cosine, 1 straight ahead.
+    /// Square of the array factor at a direction cosine; 1 at the boresight.
     fn factor(&self, s: f64) -> f64 {
         let phase = PI * self.spacing * s;
         let below = self.elements * sin_cos(phase).0;

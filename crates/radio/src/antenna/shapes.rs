@@ -1,15 +1,17 @@
-//! Antennas that are drawn rather than built.
+//! Idealized antennas, defined by the shape of their beam.
+//!
+//! They conserve power but follow from no physical aperture.
 
 use super::AntennaError;
 use crate::angle::{Angle, Direction};
 use crate::decibel::Db;
 
-/// A flat-topped beam: one gain in a cone, one in the rest of the sphere, and all power accounted
-/// for.
+/// A flat-topped beam: one gain in a cone and another in the rest of the sphere, with all power
+/// accounted for.
 ///
-/// Of the power a share `beside` is spread evenly outside of the cone, the rest evenly inside: `G =
-/// (1 - beside) 2 / (1 - cos(w/2))` and `beside 2 / (1 + cos(w/2))`, by the area of a spherical
-/// cap.
+/// A share `beside` of the power is spread evenly outside the cone, the rest evenly inside. By the
+/// area of a spherical cap, the gains are `(1 - beside) 2 / (1 - cos(w/2))` and `beside 2 / (1 +
+/// cos(w/2))`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cone {
     cos_half: f64,
@@ -18,10 +20,10 @@ pub struct Cone {
 }
 
 impl Cone {
-    /// A beam so wide from edge to edge, with a share of the power beside it.
+    /// A beam of this width from edge to edge, with a share of the power outside it.
     ///
     /// # Errors
-    /// Where the width is not above 0°, or the share not in [0, 1).
+    /// If the width is not above 0°, or if the share is not in [0, 1).
     pub fn new(beamwidth: Angle, beside: f64) -> Result<Self, AntennaError> {
         if beamwidth <= Angle::ZERO {
             return Err(AntennaError::Beamwidth { found: beamwidth, allowed: "above 0° and at most 180°" });
@@ -30,7 +32,7 @@ impl Cone {
             return Err(AntennaError::Share { found: beside });
         }
         let cos_half = Angle::degrees(beamwidth.as_degrees() / 2.0).sin_cos().1;
-        // 1 - cos of a small angle loses its digits; 2 sin² of the half does not.
+        // 1 - cos of a small angle loses digits; 2 sin² of half the angle does not.
         let sin_quarter = Angle::degrees(beamwidth.as_degrees() / 4.0).sin_cos().0;
         Ok(Self {
             cos_half,
@@ -39,7 +41,7 @@ impl Cone {
         })
     }
 
-    /// The gain towards a direction relative to the boresight; -∞ beside a beam that keeps all its
+    /// Gain towards a direction relative to the boresight; -∞ outside a beam that contains all
     /// power.
     pub fn gain(&self, off: Direction) -> Db {
         if off.unit().x >= self.cos_half { self.inside } else { self.outside }

@@ -1,17 +1,19 @@
-//! Measured patterns over the full circle.
+//! Measured antenna patterns over the full circle.
+//!
+//! They are read from a table of gains by azimuth.
 
 use crate::angle::Angle;
 use crate::decibel::Db;
 use crate::error::{InputError, shorten, shown};
 use crate::sheet::Sheet;
 
-/// Gains by azimuth over 360°, linear in decibels between the angles given, and round the back.
-/// Elevation does not count: measured patterns of flat antennas are cuts through one plane
-/// (flyways, SIGCOMM 2011, appendix B).
+/// Gains by azimuth over 360°, interpolated linearly in decibels between the given angles.
+/// Elevation is ignored: measured patterns of flat antennas are cuts through one plane (flyways,
+/// SIGCOMM 2011, appendix B).
 ///
-/// The file is a table with a header. The first column is `azimuth_deg`, with angles from -180 to
-/// 360 that rise from line to line over at most a full circle; each further column `NAME_dBi` has
-/// the gains of an antenna NAME. Lines that begin with `#` are comments.
+/// The file is a table with a header. The first column is `azimuth_deg`: angles from -180 to 360
+/// that rise from line to line over at most a full circle. Each further column `NAME_dBi` has the
+/// gains of an antenna NAME. Lines that start with `#` are comments.
 ///
 /// ```text
 /// azimuth_deg,narrow_beam_dBi,wide_beam_dBi
@@ -22,22 +24,22 @@ use crate::sheet::Sheet;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct PatternTable {
-    /// (degrees in (-180, 180], dBi), rising.
+    /// (degrees in (-180, 180], dBi) by ascending angle.
     points: Vec<(f64, f64)>,
 }
 
 impl PatternTable {
-    /// The widest gap between neighboring angles: beyond it an interpolation would invent a
-    /// pattern.
-    pub const WIDEST_GAP_DEG: f64 = 45.0;
-    /// The bounds of gains, dBi.
+    /// Largest step between neighboring angles in degrees: interpolation over a larger one would
+    /// invent a pattern.
+    pub const WIDEST_STEP_DEG: f64 = 45.0;
+    /// Valid gains in dBi.
     pub const GAINS_DBI: core::ops::RangeInclusive<f64> = -100.0..=80.0;
 
-    /// The pattern of one antenna of a table; `antenna` may stay open where there is only one.
+    /// The pattern of one antenna of a table. `antenna` may be `None` if there is only one.
     ///
     /// # Errors
-    /// Where a cell is no number or out of bounds, angles do not rise or leave a hole, there is no
-    /// gain, or no such antenna.
+    /// If a cell is not a number or out of range, if angles do not rise or are too far apart, if
+    /// there is no gain, or if there is no such antenna.
     pub fn parse(file: &str, text: &str, antenna: Option<&str>) -> Result<Self, InputError> {
         let sheet = Sheet::read(file, text)?;
         let azimuth = sheet.column("azimuth_deg")?;
@@ -61,8 +63,8 @@ impl PatternTable {
             }
         };
         let mut given: Vec<(f64, f64)> = Vec::new();
-        let gap = |from: f64, to: f64| format!("no gain from {}° to {}°", shown(from), shown(to));
-        let narrow = format!("neighbors at most {}° apart, all round", Self::WIDEST_GAP_DEG);
+        let uncovered = |from: f64, to: f64| format!("no gain from {}° to {}°", shown(from), shown(to));
+        let narrow = format!("neighbors at most {}° apart, all round", Self::WIDEST_STEP_DEG);
         for row in sheet.rows() {
             let angle = sheet.number(row, &azimuth, -180.0..=360.0, "degrees from -180 to 360")?;
             let gain = sheet.number(row, &column, Self::GAINS_DBI, "a gain in dBi from -100 to 80")?;
@@ -74,8 +76,8 @@ impl PatternTable {
                         format!("above that of the line before ({})", shown(before)),
                     ));
                 }
-                if angle - before > Self::WIDEST_GAP_DEG {
-                    return Err(sheet.line(row, gap(before, angle), narrow));
+                if angle - before > Self::WIDEST_STEP_DEG {
+                    return Err(sheet.line(row, uncovered(before, angle), narrow));
                 }
                 let (first, first_gain) = given[0];
                 if angle - first > 360.0 {
@@ -86,7 +88,7 @@ impl PatternTable {
                     ));
                 }
                 if angle - first == 360.0 {
-                    // The circle is closed by its first angle given twice.
+                    // The first angle is given again to close the circle.
                     if gain != first_gain {
                         return Err(sheet.cell(
                             row,
@@ -99,18 +101,18 @@ impl PatternTable {
             }
             given.push((angle, gain));
         }
-        // A sheet has rows.
+        // A sheet has at least one row.
         let (first, last) = (given[0].0, given[given.len() - 1].0);
-        if first + 360.0 - last > Self::WIDEST_GAP_DEG {
+        if first + 360.0 - last > Self::WIDEST_STEP_DEG {
             let row = &sheet.rows()[sheet.rows().len() - 1];
-            return Err(sheet.line(row, gap(last, first + 360.0), narrow));
+            return Err(sheet.line(row, uncovered(last, first + 360.0), narrow));
         }
         let mut points: Vec<_> = given.iter().map(|&(a, g)| (Angle::degrees(a).as_degrees(), g)).collect();
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
         Ok(Self { points })
     }
 
-    /// The gain at an azimuth relative to the boresight.
+    /// Gain at an azimuth relative to the boresight.
     pub fn gain(&self, azimuth: Angle) -> Db {
         let at = azimuth.as_degrees();
         let after = self.points.partition_point(|&(a, _)| a < at);

@@ -1,29 +1,31 @@
-//! Bodies in the way, as screens with knife edges.
+//! Bodies between two antennas, as screens with knife edges.
+//!
+//! Each of a screen's four edges diffracts.
 
 use crate::decibel::Db;
 use crate::math::{atan, log10};
 use crate::space::{Frequency, Meters, Point};
 use core::f64::consts::{FRAC_PI_2, PI};
 
-/// A body that stands on the floor, taken for a flat screen that always turns its width to the ray
+/// A body that stands on the floor, modeled as a flat screen that always turns its width to the ray
 /// (3GPP TR 38.901, section 7.6.4.2, model B, after METIS D1.4).
 ///
-/// Each of the four edges contributes `F = ± atan(π/2 sqrt(π/λ (D1 + D2 - r))) / π`, with D1 + D2
-/// the way over the edge and r the direct way, in top view for the sides and in side view for top
-/// and bottom; the sign is that of an edge that shades. The loss is `-20 log10(1 - (F_top +
+/// Each of the four edges contributes `F = ± atan(π/2 sqrt(π/λ (D1 + D2 - r))) / π`. D1 + D2 is the
+/// path over the edge and r the direct path, in top view for the sides and in side view for top and
+/// bottom. The sign is that of an edge that shades. The loss is `-20 log10(1 - (F_top +
 /// F_bottom)(F_left + F_right))`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Blocker {
-    /// Where it stands.
+    /// Point on the floor where the body stands.
     pub at: Point,
-    /// Its width.
+    /// Width of the screen.
     pub width: Meters,
-    /// Its height above where it stands.
+    /// Height above `at`.
     pub height: Meters,
-    /// What a ray through the middle of its shadow loses besides, a declared parameter: two edges
-    /// give 16 to 20 dB for a body, where measurements have 15 dB (a hand) to 35 dB (a body). It
-    /// fades in from the shadow's boundary: the share of it that counts is `2 (F_top +
-    /// F_bottom)(F_left + F_right) - 1`, at least 0.
+    /// Additional loss of a ray through the middle of the shadow, a free parameter. Two edges alone
+    /// give 16 to 20 dB for a body, while measurements have 15 dB (a hand) to 35 dB (a body). It
+    /// fades in from the shadow's boundary: the share that counts is `2 (F_top + F_bottom)(F_left +
+    /// F_right) - 1`, at least 0.
     pub extra: Db,
 }
 
@@ -33,10 +35,10 @@ impl Blocker {
         Self { at, width: Meters::new(0.3), height: Meters::new(1.7), extra }
     }
 
-    /// What a straight ray from one point to another loses, at least 0 dB; none where the body is
-    /// not between the two.
+    /// Loss of a straight ray from one point to another, at least 0 dB; zero if the body is not
+    /// between them.
     pub fn loss(&self, from: Point, to: Point, carrier: Frequency) -> Db {
-        // Top view: the body's place along the ray and beside it.
+        // Top view: the body's position along the ray and across it.
         let (dx, dy) = (to.x - from.x, to.y - from.y);
         let ground = (dx * dx + dy * dy).sqrt();
         if ground == 0.0 {
@@ -50,7 +52,7 @@ impl Blocker {
         let beside = (bx * dy - by * dx) / ground;
         let half = self.width.get() / 2.0;
         let wavelength = carrier.wavelength().get();
-        // The way over an edge that lies so far beyond the ray is longer by this much.
+        // Additional length of a path over an edge at this distance from the ray.
         let knife = |edge: f64, over: f64, direct: f64| {
             let detour = (over - direct).max(0.0);
             edge.signum() * atan(FRAC_PI_2 * (PI / wavelength * detour).sqrt()) / PI
@@ -91,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_person_by_hand() {
-        // A meter from one end: detours of 11.19 + 2.81 mm at the sides, 220.7 + 60.8 mm over the
+        // One meter from one end: detours of 11.19 + 2.81 mm at the sides, 220.7 + 60.8 mm over the
         // head and 414.2 + 123.1 mm below the feet; F = 0.4328 twice, 0.4859 and 0.4898.
         let f = |detour: f64| (FRAC_PI_2 * (PI * detour / 0.004_996_540_97).sqrt()).atan() / PI;
         let way = |e: f64| (1.0f64 + e * e).sqrt() + (16.0f64 + e * e).sqrt() - 5.0;
@@ -99,7 +101,7 @@ mod tests {
         let loss = -20.0 * (1.0 - shade).log10();
         assert!((across(1.0, 0.0, 0.0) - loss).abs() < 1e-6, "{} {loss}", across(1.0, 0.0, 0.0));
         assert!((15.5..16.5).contains(&loss));
-        // Two edges, as of a screen without end: 17 dB.
+        // Two edges, as of a screen of infinite height: 17 dB.
         let tall = Blocker {
             height: Meters::new(1e6),
             at: Point::new(1.0, 0.0, -5e5),
@@ -117,9 +119,9 @@ mod tests {
         for at in [-0.1, 0.0, 5.0, 7.0] {
             assert_eq!(across(at, 0.0, 20.0), 0.0);
         }
-        // What an edge far from the ray diffracts is next to nothing.
+        // An edge far from the ray diffracts almost nothing.
         assert!(across(2.0, 3.0, 20.0) < 0.01);
-        // Over the head of who stands below.
+        // The ray passes over the head of a person below.
         let person = Blocker::person(Point::new(2.0, 0.0, 0.0), Db::new(20.0));
         assert!(person.loss(Point::new(0.0, 0.0, 3.0), Point::new(5.0, 0.0, 3.0), CARRIER).get() < 0.1);
         assert_eq!(person.loss(Point::new(2.0, 0.0, 3.0), Point::new(2.0, 0.0, 1.0), CARRIER), Db::ZERO);
@@ -130,7 +132,7 @@ mod tests {
         let plain = across(1.0, 0.0, 0.0);
         let deep = across(1.0, 0.0, 20.0) - plain;
         assert!(deep > 12.0 && deep <= 20.0, "{deep}");
-        // At the shadow's boundary it has not begun, and it never jumps.
+        // At the shadow's boundary the additional loss is zero, and it never jumps.
         assert!((across(1.0, 0.15, 20.0) - across(1.0, 0.15, 0.0)).abs() < 0.6);
         for i in 0..400 {
             let y = f64::from(i) * 1e-3;

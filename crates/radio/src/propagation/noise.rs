@@ -1,4 +1,6 @@
-//! Thermal noise and what receivers lose.
+//! Thermal noise and losses of receivers.
+//!
+//! Values of the standard, of flyways and of the proxy differ, so each has its own constant.
 
 use crate::decibel::{Db, Dbm, Milliwatts};
 use crate::space::Frequency;
@@ -6,7 +8,8 @@ use crate::space::Frequency;
 /// Boltzmann's constant, J/K (exact by the definition of the kelvin).
 const BOLTZMANN: f64 = 1.380_649e-23;
 
-/// Channels 1 to 4 of 802.11ad; flyways uses three of them, with one carrier for the path loss.
+/// Center frequencies of channels 1 to 4 of 802.11ad. Flyways uses three of them, with one carrier
+/// for the path loss.
 pub const CHANNELS: [Frequency; 4] =
     [Frequency::mhz(58_320), Frequency::mhz(60_480), Frequency::mhz(62_640), Frequency::mhz(64_800)];
 
@@ -17,22 +20,22 @@ pub const SC_BANDWIDTH: Frequency = Frequency::mhz(1_760);
 /// Bandwidth of the proxy's 60 GHz link (Drago et al., MASS 2019, section IV).
 pub const PROXY_BANDWIDTH: Frequency = Frequency::mhz(500);
 
-/// The noise that flyways adds interference to (SIGCOMM 2011, appendix B: about -81 dBm).
+/// Noise power in flyways, to which interference adds (SIGCOMM 2011, appendix B: about -81 dBm).
 pub const FLYWAYS_NOISE: Dbm = Dbm::new(-81.0);
 
-/// What the receiver's own noise adds, as the sensitivities of IEEE 802.11ad assume.
+/// Noise figure of a receiver, as the sensitivities of IEEE 802.11ad assume.
 pub const NOISE_FIGURE: Db = Db::new(10.0);
-/// What an implementation loses, as the sensitivities of IEEE 802.11ad assume. Sensitivities have
-/// this and the noise figure in them: who compares with a sensitivity does not subtract them again.
+/// Implementation loss, as the sensitivities of IEEE 802.11ad assume. Sensitivities include this
+/// and the noise figure: do not subtract them again when comparing with a sensitivity.
 pub const IMPLEMENTATION_LOSS: Db = Db::new(5.0);
-/// What lies between SNR and modulation error ratio in the proxy's testbed: Δ, noise figure and
+/// Difference between SNR and modulation error ratio in the proxy's testbed: Δ, noise figure and
 /// demodulation together.
 pub const PROXY_IMPLEMENTATION_LOSS: Db = Db::new(6.5);
 
-/// Thermal noise, k T B, at so many kelvin.
+/// Thermal noise, k T B, at a temperature in kelvin.
 ///
 /// # Panics
-/// Where the temperature is negative or no number.
+/// If the temperature is negative or not finite.
 pub fn thermal_noise(bandwidth: Frequency, kelvin: f64) -> Dbm {
     Milliwatts::new(1e3 * BOLTZMANN * kelvin * bandwidth.as_hz() as f64).dbm()
 }

@@ -1,4 +1,6 @@
-//! Rays in a room: the direct one, and one reflection at every surface.
+//! Rays in a room: the direct one, and one reflection at each surface.
+//!
+//! Boxes in the room reflect rays and stop them.
 
 use super::blocker::Blocker;
 use super::budget::free_space_loss;
@@ -7,11 +9,11 @@ use crate::antenna::Antenna;
 use crate::decibel::{Db, Dbm, Milliwatts};
 use crate::space::{Cuboid, Frequency, Meters, Point};
 
-/// What a reflection loses, by surface.
+/// Reflection losses by surface.
 ///
-/// The default is a data center at 60 GHz, the means of NIST's measurements (`mu_RL` of its
-/// material library; see `data/README.md`); the floor there absorbs all, and is taken for a ceiling
-/// here.
+/// The default is a data center at 60 GHz, with the means of NIST's measurements (`mu_RL` of its
+/// material library; see `data/README.md`). The measured floor absorbs everything; here it has the
+/// loss of the ceiling.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Losses {
     /// The four walls: 7.53 dB.
@@ -38,33 +40,33 @@ impl Default for Losses {
     }
 }
 
-/// Where a ray was reflected.
+/// The surface of a reflection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Surface {
     /// One of the four walls.
     Wall,
-    /// The ceiling.
+    /// Top of the room.
     Ceiling,
-    /// The floor.
+    /// Bottom of the room.
     Floor,
     /// The top or the bottom of a box.
     BoxTop,
-    /// A side of a box.
+    /// One of the four vertical faces of a box.
     BoxSide,
 }
 
-/// A way from one point to another.
+/// A path of a ray from one point to another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Path {
-    /// Where it begins.
+    /// Start of the path.
     pub from: Point,
-    /// Where it is reflected, and by what; none for the direct way.
+    /// Point and surface of the reflection; `None` for the direct path.
     pub bounce: Option<(Point, Surface)>,
-    /// Where it ends.
+    /// End of the path.
     pub to: Point,
-    /// From end to end.
+    /// Total length.
     pub length: Meters,
-    /// What the reflection loses.
+    /// Loss of the reflection.
     pub reflection: Db,
 }
 
@@ -77,18 +79,18 @@ impl Path {
         Self { from, bounce, to, length, reflection }
     }
 
-    /// Where the sender sees it leave.
+    /// Direction in which the ray leaves the sender.
     pub fn departure(&self) -> Direction {
         Direction::between(self.from, self.bounce.map_or(self.to, |b| b.0))
     }
 
-    /// Where the receiver sees it come from.
+    /// Direction from which the ray reaches the receiver.
     pub fn arrival(&self) -> Direction {
         Direction::between(self.to, self.bounce.map_or(self.from, |b| b.0))
     }
 
-    /// What all of it loses: free space, the reflection, and what stands in its way (losses of
-    /// several bodies add up).
+    /// Total loss: free space, the reflection, and bodies in the path (losses of several bodies add
+    /// up).
     pub fn loss(&self, blockers: &[Blocker], carrier: Frequency) -> Db {
         let legs = match self.bounce {
             None => [Some((self.from, self.to)), None],
@@ -100,28 +102,28 @@ impl Path {
     }
 }
 
-/// Why a room cannot be, or a point in it.
+/// Why a room, or a point in it, is invalid.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RoomError {
-    /// A box is not wholly in the room.
+    /// A box is not entirely in the room.
     #[error("box {0} is not inside the room")]
     BoxOutside(usize),
-    /// Two boxes have an inside in common.
+    /// Two boxes overlap.
     #[error("boxes {0} and {1} overlap")]
     Overlap(usize, usize),
-    /// A surface amplifies.
+    /// A reflection has a negative loss.
     #[error("a reflection loses {0}: at least 0 dB")]
     Gain(Db),
-    /// An antenna is not in the room.
+    /// An antenna is outside the room.
     #[error("the point ({}, {}, {}) is not inside the room", .0.x, .0.y, .0.z)]
     PointOutside(Point),
-    /// An antenna is in a box.
+    /// An antenna is inside a box.
     #[error("the point ({}, {}, {}) is inside box {in_box}", point.x, point.y, point.z)]
     PointInBox {
-        /// Where the antenna is.
+        /// Position of the antenna.
         point: Point,
-        /// Which box it is in.
+        /// Index of the box.
         in_box: usize,
     },
 }
@@ -135,18 +137,18 @@ pub struct Room {
     mirrors: Vec<Mirror>,
 }
 
-/// Lengths below this are rounding, not overlap.
+/// Overlaps below this length are rounding errors.
 const TOUCH: f64 = 1e-6;
 
 /// A rectangle that reflects on one side.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Mirror {
-    /// The axis it is perpendicular to.
+    /// Axis perpendicular to the mirror.
     axis: usize,
     at: f64,
-    /// Whether it faces larger coordinates.
+    /// Whether the mirror faces larger coordinates.
     up: bool,
-    /// Where it reaches on the other axes; of its own it is ignored.
+    /// Extent along the other axes; the extent along `axis` is ignored.
     reach: Cuboid,
     surface: Surface,
     loss: Db,
@@ -156,7 +158,8 @@ impl Room {
     /// A room from corner to corner, with its floor at the lower one.
     ///
     /// # Errors
-    /// Where a box is not inside, boxes overlap (touching is allowed), or a reflection amplifies.
+    /// If a box is not inside, if boxes overlap (touching is allowed), or if a reflection
+    /// amplifies.
     pub fn new(inside: Cuboid, boxes: Vec<Cuboid>, losses: Losses) -> Result<Self, RoomError> {
         let all = [losses.wall, losses.ceiling, losses.floor, losses.box_top, losses.box_side];
         if let Some(&loss) = all.iter().find(|&&l| l < Db::ZERO) {
@@ -202,10 +205,10 @@ impl Room {
         Ok(Self { inside, boxes, mirrors })
     }
 
-    /// Whether an antenna can be at a point.
+    /// Checks that an antenna can be at a point.
     ///
     /// # Errors
-    /// Where it is outside of the room or inside of a box.
+    /// If the point is outside the room or inside a box.
     pub fn check(&self, p: Point) -> Result<(), RoomError> {
         if !p.is_finite() || !self.inside.contains(p) {
             return Err(RoomError::PointOutside(p));
@@ -217,14 +220,14 @@ impl Room {
         }
     }
 
-    /// All ways with at most one reflection that no box stops: the direct one first, then by
+    /// All paths with at most one reflection that no box stops: the direct one first, then by
     /// surface (walls, floor, ceiling, then the boxes in their order).
     ///
-    /// Reflections by image sources: the ray that seems to come from the sender's mirror image,
-    /// where it meets the mirror itself.
+    /// Reflections use image sources: the ray seems to come from the sender's mirror image, and is
+    /// reflected where it meets the mirror.
     ///
     /// # Errors
-    /// Where a point is outside of the room or inside of a box.
+    /// If a point is outside the room or inside a box.
     pub fn paths(&self, from: Point, to: Point) -> Result<Vec<Path>, RoomError> {
         self.check(from)?;
         self.check(to)?;
@@ -246,8 +249,8 @@ impl Room {
 }
 
 impl Mirror {
-    /// Where a ray between two points is reflected; none where one is behind the mirror or the ray
-    /// misses it.
+    /// Point at which a ray between two points is reflected; `None` if a point is behind the mirror
+    /// or the ray misses it.
     fn bounce(&self, from: Point, to: Point) -> Option<Point> {
         let sign = if self.up { 1.0 } else { -1.0 };
         let (a, b) = (sign * (from.along(self.axis) - self.at), sign * (to.along(self.axis) - self.at));
@@ -263,9 +266,9 @@ impl Mirror {
     }
 }
 
-/// Power received over all paths, by the antennas and where they point. Powers add: over a
-/// bandwidth of gigahertz, ways that differ by more than a few centimeters do not fade against each
-/// other.
+/// Power received over all paths, given both antennas and their pointing. Powers add: over a
+/// bandwidth of gigahertz, paths that differ by more than a few centimeters do not fade against
+/// each other.
 pub fn received_by_paths(
     paths: &[Path],
     power: Dbm,

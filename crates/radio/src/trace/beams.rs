@@ -1,4 +1,6 @@
 //! Received power by pair of beams, over time.
+//!
+//! Traces come from files or are computed matrix by matrix.
 
 use crate::angle::Angle;
 use crate::decibel::Dbm;
@@ -21,80 +23,80 @@ use timeplane_model::Duration;
 /// 0.1,-10,-10,-80.3
 /// ```
 ///
-/// - `time_s`: seconds, from 0 to 1e6, never falling; lines of one time are together. Times need
-///   not be equally far apart.
-/// - `tx_deg`, `rx_deg`: where the beams point, degrees from -180 to 180. Every time has every pair
-///   of the first time's beams, once, in any order.
+/// - `time_s`: seconds, from 0 to 1e6, never falling; lines with equal times are adjacent.
+///   Intervals between times may differ.
+/// - `tx_deg`, `rx_deg`: pointing of the beams, degrees from -180 to 180. Each time has every pair
+///   of the first time's beams once, in any order.
 /// - `power_dbm`: from -200 to 60.
 ///
-/// Lines that begin with `#` are comments. A file of SNR is refused, as nothing says over which
-/// noise.
+/// Lines that start with `#` are comments. A file of SNR values is rejected, because it does not
+/// state the noise.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BeamTrace {
     sends: Vec<Angle>,
     listens: Vec<Angle>,
     times: Vec<Duration>,
-    /// dBm by time, then transmit beam, then receive beam.
+    /// Levels in dBm by time, then transmit beam, then receive beam.
     levels: Vec<f64>,
 }
 
 /// The pair of beams with the most power.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BestBeams {
-    /// Transmit beam, by its place in [`BeamTrace::sends`].
+    /// Transmit beam, as index into [`BeamTrace::sends`].
     pub tx: usize,
-    /// Receive beam, by its place in [`BeamTrace::listens`].
+    /// Receive beam, as index into [`BeamTrace::listens`].
     pub rx: usize,
-    /// What it receives.
+    /// Received level.
     pub level: Dbm,
 }
 
-/// Why a matrix cannot follow those before it.
+/// Why a matrix cannot be appended.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MatrixError {
-    /// It has another number of pairs.
+    /// The number of pairs differs.
     #[error("{found} levels for {pairs} pairs of beams")]
     Size {
-        /// What was given.
+        /// Number of levels in the matrix.
         found: usize,
-        /// What is needed.
+        /// Number of pairs of beams.
         pairs: usize,
     },
-    /// It is not later than the last one, or before 0.
+    /// The time is not after the last matrix, or is before 0.
     #[error("a matrix at {at}, not after the one before it")]
     Order {
-        /// Its time.
+        /// Time of the matrix.
         at: Duration,
     },
-    /// A level is out of bounds.
+    /// A level is out of range.
     #[error("a level of {found}: from -200 to 60 dBm")]
     Level {
-        /// The level.
+        /// The level in the matrix.
         found: Dbm,
     },
 }
 
 impl BeamTrace {
-    /// The bounds of levels, dBm.
+    /// Valid levels in dBm.
     pub const LEVELS_DBM: RangeInclusive<f64> = -200.0..=60.0;
 
-    /// A trace by these beams with one matrix, at time 0: levels by transmit beam, then by receive
+    /// A trace of these beams with one matrix, at time 0: levels by transmit beam, then by receive
     /// beam.
     ///
     /// # Errors
-    /// Where the number of levels is wrong (also: no beams) or a level is out of bounds.
+    /// If the number of levels is wrong or zero, or if a level is out of range.
     pub fn new(sends: Vec<Angle>, listens: Vec<Angle>, first: &[Dbm]) -> Result<Self, MatrixError> {
         let mut trace = Self { sends, listens, times: Vec::new(), levels: Vec::new() };
         trace.push(Duration::ZERO, first)?;
         Ok(trace)
     }
 
-    /// Adds a matrix at a later time.
+    /// Appends a matrix at a later time.
     ///
     /// # Errors
-    /// Where the number of levels is wrong, a level is out of bounds, or the time is not after the
-    /// last one.
+    /// If the number of levels is wrong, if a level is out of range, or if the time is not after
+    /// the last one.
     pub fn push(&mut self, at: Duration, levels: &[Dbm]) -> Result<(), MatrixError> {
         let pairs = self.sends.len() * self.listens.len();
         if levels.len() != pairs || pairs == 0 {
@@ -111,11 +113,11 @@ impl BeamTrace {
         Ok(())
     }
 
-    /// A trace from a file.
+    /// Parses a trace.
     ///
     /// # Errors
-    /// Where a cell is no number or out of bounds, times fall, or a matrix has a hole or a pair
-    /// twice.
+    /// If a cell is not a number or out of range, if times fall, or if a matrix lacks a pair or has
+    /// one twice.
     pub fn parse(file: &str, text: &str) -> Result<Self, InputError> {
         let sheet = Sheet::read(file, text)?;
         let time = sheet.column("time_s")?;
@@ -124,14 +126,14 @@ impl BeamTrace {
         let mut numbers = Vec::with_capacity(rows.len());
         for row in rows {
             let t = sheet.number(row, &time, 0.0..=1e6, "seconds from 0 to 1e6")?;
-            // Decimals are read exactly, to a picosecond; what is written with an exponent is as
-            // exact as a double.
+            // Decimals are read exactly, to a picosecond. Numbers with an exponent have the
+            // precision of a double.
             let t = format!("{} s", sheet.text(row, &time)).parse().unwrap_or(Duration::from_secs_f64(t));
             let degrees = |column| sheet.number(row, column, -180.0..=180.0, "degrees from -180 to 180");
             let (s, l) = (Angle::degrees(degrees(&tx)?), Angle::degrees(degrees(&rx)?));
             numbers.push((t, s, l, sheet.number(row, &power, Self::LEVELS_DBM, "dBm from -200 to 60")?));
         }
-        // The beams are those of the first time.
+        // The first time determines the beams.
         let first = numbers.iter().take_while(|n| n.0 == numbers[0].0);
         let beams = |of: fn(&(Duration, Angle, Angle, f64)) -> Angle| {
             let mut all: Vec<Angle> = first.clone().map(of).collect();
@@ -160,7 +162,7 @@ impl BeamTrace {
             if numbers.get(i + 1).is_some_and(|next| next.0 == t) {
                 continue;
             }
-            // The last line of this time.
+            // This is the last line of this time.
             if let Some(hole) = matrix.iter().position(|x| x.is_nan()) {
                 let (s, l) = (trace.sends[hole / trace.listens.len()], trace.listens[hole % trace.listens.len()]);
                 let found = format!(
@@ -181,7 +183,7 @@ impl BeamTrace {
         Ok(trace)
     }
 
-    /// The trace as a file that [`BeamTrace::parse`] reads, the same to the last digit.
+    /// The trace as a file that [`BeamTrace::parse`] reads without loss.
     pub fn to_csv(&self) -> String {
         let mut text = String::from("time_s,tx_deg,rx_deg,power_dbm\n");
         for (k, at) in self.times.iter().enumerate() {
@@ -197,22 +199,22 @@ impl BeamTrace {
         text
     }
 
-    /// Where the transmitter's beams point.
+    /// Pointing of the transmit beams.
     pub fn sends(&self) -> &[Angle] {
         &self.sends
     }
 
-    /// Where the receiver's beams point.
+    /// Pointing of the receive beams.
     pub fn listens(&self) -> &[Angle] {
         &self.listens
     }
 
-    /// When there are matrices.
+    /// Times of the matrices.
     pub fn times(&self) -> &[Duration] {
         &self.times
     }
 
-    /// The matrices before and after a time, and the share of the way from one to the other.
+    /// The matrices before and after a time, and the share of the interval that has passed.
     fn around(&self, at: Duration) -> (usize, usize, f64) {
         let after = self.times.partition_point(|&t| t <= at);
         let last = self.times.len() - 1;
@@ -232,16 +234,18 @@ impl BeamTrace {
         a + share * (b - a)
     }
 
-    /// The power at a time by a pair of beams; before the first and after the last matrix, theirs.
+    /// Power at a time by a pair of beams. Before the first matrix and after the last one, their
+    /// levels apply.
     ///
     /// # Panics
-    /// Where there are no such beams.
+    /// If a beam does not exist.
     pub fn level(&self, at: Duration, tx: usize, rx: usize) -> Dbm {
         assert!(tx < self.sends.len() && rx < self.listens.len(), "beams exist");
         Dbm::new(self.between(self.around(at), tx * self.listens.len() + rx))
     }
 
-    /// The pair of beams with the most power at a time; of equal ones the first, by transmit beam.
+    /// The pair of beams with the most power at a time; among equal ones the first, by transmit
+    /// beam.
     pub fn best(&self, at: Duration) -> BestBeams {
         let around = self.around(at);
         let (mut best, mut level) = (0, f64::NEG_INFINITY);
@@ -255,7 +259,7 @@ impl BeamTrace {
     }
 }
 
-/// A time of a table: seconds to the last picosecond; at least 0.
+/// A time for a table: seconds to the last picosecond; not negative.
 pub(crate) fn seconds(at: Duration) -> String {
     let (whole, rest) = (at.as_ps() / 1_000_000_000_000, at.as_ps() % 1_000_000_000_000);
     let text = format!("{whole}.{rest:012}");

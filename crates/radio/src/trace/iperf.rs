@@ -1,23 +1,25 @@
-//! Logs of iperf3: what a real link carried, second by second.
+//! Logs of iperf3: the throughput of a real link, second by second.
+//!
+//! Only the text format of iperf3 is read.
 
 use crate::error::{InputError, shorten};
 use timeplane_model::{Bytes, Duration, Rate};
 
-/// What the side that wrote the log did.
+/// Role of the host that wrote the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IperfRole {
-    /// `RX`: it received.
+    /// The host received (`RX`).
     Receives,
-    /// `TX`: it sent.
+    /// The host sent (`TX`).
     Sends,
 }
 
-/// A line of a log.
+/// An interval of a stream, from one line of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IperfInterval {
-    /// Since the test's begin.
+    /// Start, from the start of the test.
     pub begin: Duration,
-    /// Since the test's begin.
+    /// End, from the start of the test.
     pub end: Duration,
     /// Application bytes, as exact as the log's three digits.
     pub transferred: Bytes,
@@ -28,22 +30,22 @@ pub struct IperfInterval {
 /// One stream of a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IperfStream {
-    /// Its number in the log.
+    /// Number of the stream in the log.
     pub id: u32,
-    /// What the side that wrote the log did; none where the log does not say.
+    /// Role of the host that wrote the log; `None` if the log does not state it.
     pub role: Option<IperfRole>,
-    /// One after the other, from 0.
+    /// Consecutive intervals from time 0.
     pub intervals: Vec<IperfInterval>,
-    /// The whole test, where the log has it.
+    /// Total of the test, if the log has it.
     pub total: Option<IperfInterval>,
 }
 
-/// The streams of a log, in the order in which they appear.
+/// The streams of a log, in order of appearance.
 ///
-/// Read are lines such as `[  6][RX-S]   1.00-2.00   sec  76.3 MBytes   640 Mbits/sec` (the role in
-/// brackets may be missing, columns after the rate are ignored) and the totals, which end with
-/// `sender` or `receiver`. Bytes have prefixes of 1024, bits of 1000, as iperf3 writes them. Its
-/// other lines are skipped; any line that is not iperf3's is an error.
+/// Lines such as `[  6][RX-S]   1.00-2.00   sec  76.3 MBytes   640 Mbits/sec` and totals, which end
+/// with `sender` or `receiver`, are read. The role in brackets may be missing, and columns after
+/// the rate are ignored. Prefixes of bytes are powers of 1024 and those of bits are powers of 1000,
+/// as iperf3 writes them. Other lines of iperf3 are skipped; any other line is an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IperfLog {
     /// All streams with at least one interval.
@@ -51,11 +53,11 @@ pub struct IperfLog {
 }
 
 impl IperfLog {
-    /// The streams of a log.
+    /// Parses a log.
     ///
     /// # Errors
-    /// Where a line is not iperf3's, an interval does not begin where the last one ends, or there
-    /// are no intervals.
+    /// If a line is not iperf3's, if an interval does not start where the last one ends, or if
+    /// there are no intervals.
     pub fn parse(file: &str, text: &str) -> Result<Self, InputError> {
         let mut streams: Vec<IperfStream> = Vec::new();
         for (i, line) in text.lines().enumerate() {
@@ -64,11 +66,11 @@ impl IperfLog {
             if is_prose(line) {
                 continue;
             }
-            let report = Report::parse(line).ok_or_else(|| {
+            let parsed = IntervalLine::parse(line).ok_or_else(|| {
                 wrong("a line of iperf3, such as `[  6][RX-S]   1.00-2.00   sec  76.3 MBytes   640 Mbits/sec`")
             })?;
-            let Report { id, role, interval, is_total } = report;
-            // A test that follows another on the same log begins new streams.
+            let IntervalLine { id, role, interval, is_total } = parsed;
+            // Another test in the same log starts new streams.
             let open = streams.iter_mut().rev().find(|s| s.id == id && s.role == role && s.total.is_none());
             if is_total {
                 let stream = open.ok_or_else(|| wrong("a total after its intervals"))?;
@@ -95,14 +97,14 @@ impl IperfLog {
 }
 
 impl IperfStream {
-    /// The rate at a time; none before its begin and from its end on.
+    /// Rate at a time; `None` before the start and from the end on.
     pub fn rate_at(&self, at: Duration) -> Option<Rate> {
         let i = self.intervals.partition_point(|x| x.end <= at);
         self.intervals.get(i).filter(|x| x.begin <= at).map(|x| x.rate)
     }
 }
 
-/// Lines of iperf3 without numbers that count.
+/// Whether a line of iperf3 has no relevant numbers.
 fn is_prose(line: &str) -> bool {
     let line = line.trim();
     const BEGINS: [&str; 8] = [
@@ -120,14 +122,14 @@ fn is_prose(line: &str) -> bool {
         || line.starts_with('[') && line.contains("] local ")
 }
 
-struct Report {
+struct IntervalLine {
     id: u32,
     role: Option<IperfRole>,
     interval: IperfInterval,
     is_total: bool,
 }
 
-impl Report {
+impl IntervalLine {
     fn parse(line: &str) -> Option<Self> {
         let (id, mut rest) = line.trim().strip_prefix('[')?.split_once(']')?;
         let mut role = None;
@@ -159,7 +161,7 @@ impl Report {
     }
 }
 
-/// A number of digits and a point, from 0 to a bound.
+/// A number of digits and a decimal point, from 0 to `most`.
 fn number(text: &str, most: f64) -> Option<f64> {
     let plain = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     text.parse::<f64>().ok().filter(|x| plain && (0.0..=most).contains(x))

@@ -1,5 +1,7 @@
-//! Ray traces in the format of NIST's quasi-deterministic channel realization (`qdOutput.json`),
-//! and its positions.
+//! Ray traces of NIST's quasi-deterministic channel realization (`qdOutput.json`), and its node
+//! positions.
+//!
+//! Both are text files with one record per line.
 
 use crate::angle::{Angle, Direction};
 use crate::antenna::Antenna;
@@ -10,39 +12,40 @@ use core::ops::RangeInclusive;
 use serde::Deserialize;
 use timeplane_model::Duration;
 
-/// A way from one antenna to another.
+/// A ray from one antenna to another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ray {
-    /// How long it takes, to the nearest picosecond (0.3 mm). The traces have light at 3e8 m/s.
+    /// Propagation delay, to the nearest picosecond (0.3 mm). The traces use a speed of light of
+    /// 3e8 m/s.
     pub delay: Duration,
-    /// What is left between isotropic antennas, at most 0 dB.
+    /// Path gain between isotropic antennas, at most 0 dB.
     pub gain: Db,
     /// Phase shift by reflections, radians.
     pub phase: f64,
-    /// Where the sender sees it leave.
+    /// Direction in which the ray leaves the sender.
     pub departure: Direction,
-    /// Where the receiver sees it come from.
+    /// Direction from which the ray reaches the receiver.
     pub arrival: Direction,
 }
 
-/// All rays between two antennas, time step by time step.
+/// All rays between two antennas, by time step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QdChannel {
-    /// The node that sends.
+    /// Number of the sending node.
     pub sender: u32,
-    /// The node that receives.
+    /// Number of the receiving node.
     pub receiver: u32,
-    /// Which of the sender's arrays.
+    /// Number of the sender's array.
     pub sender_array: u32,
-    /// Which of the receiver's arrays.
+    /// Number of the receiver's array.
     pub receiver_array: u32,
-    /// Rays by time step; a step without rays is an outage.
+    /// Rays by time step. A step without rays transmits nothing.
     pub steps: Vec<Vec<Ray>>,
 }
 
-/// A file of channels: a JSON object per line with `TX`, `RX`, `PAA_TX`, `PAA_RX` and, as lists of
-/// time steps of lists of rays, `Delay` (s), `Gain` (dB), `Phase` (rad), `AODEL`, `AODAZ`, `AOAEL`
-/// and `AOAAZ` (degrees; elevations from the zenith).
+/// A file of channels, with one JSON object per line. It has `TX`, `RX`, `PAA_TX` and `PAA_RX`, and
+/// lists of time steps of lists of rays: `Delay` (s), `Gain` (dB), `Phase` (rad), `AODEL`, `AODAZ`,
+/// `AOAEL` and `AOAAZ` (degrees; elevations from the zenith).
 #[derive(Clone, Debug, PartialEq)]
 pub struct QdTrace {
     channels: Vec<QdChannel>,
@@ -93,11 +96,11 @@ struct Line {
 }
 
 impl QdTrace {
-    /// The channels of a file.
+    /// Parses a file of channels.
     ///
     /// # Errors
-    /// Where a line is no such object, lists have different lengths, a number is out of bounds, or
-    /// a pair of arrays comes twice.
+    /// If a line is not such an object, if lists have different lengths, if a number is out of
+    /// range, or if a pair of arrays appears twice.
     pub fn parse(file: &str, text: &str) -> Result<Self, InputError> {
         let mut channels: Vec<QdChannel> = Vec::new();
         for (i, content) in text.lines().enumerate() {
@@ -194,11 +197,11 @@ impl Line {
     }
 }
 
-/// Positions of a node, a line `x,y,z` in meters per time step (`NodePosition*.dat`). Empty lines
+/// Positions of a node: one line `x,y,z` in meters per time step (`NodePosition*.dat`). Empty lines
 /// are skipped.
 ///
 /// # Errors
-/// Where a line is not three numbers of at most 10 km, or there is none.
+/// If a line is not three numbers of at most 10 km, or if there is no position.
 pub fn parse_positions(file: &str, text: &str) -> Result<Vec<Point>, InputError> {
     let mut points = Vec::new();
     for (i, line) in text.lines().enumerate().filter(|(_, l)| !l.trim().is_empty()) {
@@ -218,8 +221,8 @@ pub fn parse_positions(file: &str, text: &str) -> Result<Vec<Point>, InputError>
     Ok(points)
 }
 
-/// Power received over all rays, by the antennas and where they point. Powers add, as those of
-/// [`crate::received_by_paths`] do: the phases of rays are not used.
+/// Power received over all rays, given both antennas and their pointing. Powers add, as in
+/// [`crate::received_by_paths`]; the phases of rays are not used.
 pub fn received_by_rays(
     rays: &[Ray],
     power: Dbm,

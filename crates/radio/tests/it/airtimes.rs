@@ -119,7 +119,7 @@ fn control_frames_take_what_was_published() {
 }
 
 #[test]
-fn gaps_and_windows() {
+fn interframe_spaces_and_windows() {
     let (draft, final_) = (&FLYWAYS_DRAFT, &IEEE_802_11AD_2012);
     assert_eq!((draft.pifs(), final_.pifs()), (Duration::from_us(4), Duration::from_us(8)));
     assert_eq!((draft.aifs(), final_.aifs()), (Duration::from_us(10), Duration::from_us(18)));

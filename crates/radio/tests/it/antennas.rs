@@ -102,7 +102,7 @@ fn side_lobes_are_where_theory_has_them() {
 }
 
 #[test]
-fn a_horn_has_no_gap_where_its_formula_divides_by_zero() {
+fn a_horn_is_continuous_where_its_formula_divides_by_zero() {
     let horn = Horn::new(deg(20.0), deg(20.0), None).unwrap();
     // u = π/2, where cos(u) / (1 - (2u/π)²) is π/4; u is 1.8676 at the beam's edge.
     let pole = (10f64.to_radians().sin() * (PI / 2.0) / 1.867_621_510_577_968).asin().to_degrees();

@@ -92,7 +92,7 @@ fn steps_that_do_not_exist_are_refused() {
 }
 
 #[test]
-fn room_b_falls_over_all_rates_into_an_outage_and_comes_back() {
+fn room_b_falls_through_all_rates_to_none_and_recovers() {
     let b = Testbed::b(TESTBED_LEVEL);
     let nobody = b.scene().matrix(&[]).into_iter().reduce(Dbm::max).unwrap();
     assert!((nobody.get() + 66.0).abs() < 1e-9);

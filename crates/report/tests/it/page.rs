@@ -1,8 +1,8 @@
-//! Pages of made-up results: how large they are, what is in them, and how they come into their places.
+//! Pages of synthetic results: their sizes, their contents, and how they are written.
 
 use crate::common::{Scratch, results};
 use timeplane_report::pack::{Packed, unpack};
-use timeplane_report::{ROWS, Report, ReportError, write};
+use timeplane_report::{ROWS, ReportError, ReportPage, write};
 
 /// All packed tables of a page.
 fn tables(html: &str) -> Vec<Packed> {
@@ -25,7 +25,7 @@ fn sum(html: &str, column: &str) -> i64 {
 #[test]
 fn sixty_four_hosts_for_2000_slots_are_less_than_400_kilobytes() {
     let scratch = Scratch::new("64");
-    let page = Report::new(&[results(&scratch.0, 64, 2000)], ROWS).unwrap();
+    let page = ReportPage::new(&[results(&scratch.0, 64, 2000)], ROWS).unwrap();
     eprintln!("64 hosts x 2,000 slots: {} B", page.html.len());
     assert!(page.html.len() < 400_000, "{} B", page.html.len());
     assert_eq!((page.runs, page.left_out.len()), (1, 0));
@@ -36,7 +36,7 @@ fn sixty_four_hosts_for_2000_slots_are_less_than_400_kilobytes() {
 #[test]
 fn five_hundred_and_twelve_hosts_for_4000_slots_are_less_than_5_megabytes() {
     let scratch = Scratch::new("512");
-    let page = Report::new(&[results(&scratch.0, 512, 4000)], ROWS).unwrap();
+    let page = ReportPage::new(&[results(&scratch.0, 512, 4000)], ROWS).unwrap();
     eprintln!("512 hosts x 4,000 slots: {} B", page.html.len());
     assert!(page.html.len() < 5_000_000, "{} B", page.html.len());
     assert_eq!(page.left_out.len(), 0);
@@ -47,7 +47,7 @@ fn five_hundred_and_twelve_hosts_for_4000_slots_are_less_than_5_megabytes() {
 fn what_does_not_fit_is_left_out_and_said() {
     let scratch = Scratch::new("less");
     let folder = results(&scratch.0, 8, 100);
-    let page = Report::new(&[folder], 500).unwrap();
+    let page = ReportPage::new(&[folder], 500).unwrap();
     assert_eq!(page.left_out.len(), 1);
     assert!(page.left_out[0].contains("the first 500 of 800 rows of `slots`"), "{:?}", page.left_out);
     assert!(page.html.contains("the first 500 of 800 rows"));
@@ -58,7 +58,7 @@ fn what_does_not_fit_is_left_out_and_said() {
 fn a_page_is_a_function_of_the_results_and_names_no_place() {
     let scratch = Scratch::new("same");
     let folder = results(&scratch.0, 8, 20);
-    let page = |folder: &timeplane_results::Folder| Report::new(std::slice::from_ref(folder), ROWS).unwrap().html;
+    let page = |folder: &timeplane_results::Folder| ReportPage::new(std::slice::from_ref(folder), ROWS).unwrap().html;
     let html = page(&folder);
     assert_eq!(html, page(&folder));
     assert!(!html.contains(&*scratch.0.to_string_lossy()));
@@ -77,7 +77,7 @@ fn a_table_that_is_cut_off_is_named_with_what_to_do() {
     let whole = std::fs::read(&path).unwrap();
     for length in [0, 7, whole.len() / 2, whole.len() - 1] {
         std::fs::write(&path, &whole[..length]).unwrap();
-        let error = Report::new(std::slice::from_ref(&folder), ROWS).unwrap_err().to_string();
+        let error = ReportPage::new(std::slice::from_ref(&folder), ROWS).unwrap_err().to_string();
         assert!(error.starts_with("cannot read ") && error.contains("slots.parquet"), "{error}");
         assert!(error.contains("Remove the folder") && error.contains("runs/00000000000000aa"), "{error}");
     }
@@ -85,7 +85,7 @@ fn a_table_that_is_cut_off_is_named_with_what_to_do() {
     let mut damaged = whole.clone();
     damaged[4..200].fill(0xff);
     std::fs::write(&path, damaged).unwrap();
-    let error = Report::new(&[folder], ROWS).unwrap_err().to_string();
+    let error = ReportPage::new(&[folder], ROWS).unwrap_err().to_string();
     assert!(error.starts_with("cannot read ") && error.contains("slots.parquet"), "{error}");
 }
 
@@ -95,7 +95,7 @@ fn a_table_of_another_version_is_named_with_its_column() {
     let folder = results(&scratch.0, 8, 20);
     let run = &folder.runs[0].directory;
     std::fs::copy(run.join("links.parquet"), run.join("slots.parquet")).unwrap();
-    let error = Report::new(&[folder], ROWS).unwrap_err().to_string();
+    let error = ReportPage::new(&[folder], ROWS).unwrap_err().to_string();
     assert!(error.contains("the column `round` is nothing, this version reads UInt64"), "{error}");
 }
 
@@ -104,7 +104,7 @@ fn nothing_complete_is_no_page() {
     let scratch = Scratch::new("nothing");
     let mut folder = results(&scratch.0, 4, 2);
     folder.runs.clear();
-    let error = Report::new(&[folder], ROWS).unwrap_err();
+    let error = ReportPage::new(&[folder], ROWS).unwrap_err();
     assert!(matches!(error, ReportError::Nothing { .. }), "{error}");
 }
 

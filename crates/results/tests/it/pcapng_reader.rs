@@ -1,4 +1,5 @@
-//! A reader of pcapng that shares nothing with the writer: blocks and options as draft-ietf-opsawg-pcapng has them, in either byte order.
+//! A reader of pcapng that shares no code with the writer. It reads the blocks and options of
+//! draft-ietf-opsawg-pcapng, in either byte order.
 
 // Each test file is a crate of its own and uses a part of this.
 #![allow(dead_code)]

@@ -103,8 +103,9 @@ fn the_same_rows_give_the_same_bytes() {
         let bytes = |scratch: &Scratch| fs::read(scratch.path().join(name).with_extension("parquet")).unwrap();
         assert!(bytes(&one) == bytes(&two), "{name}");
     }
-    // Of a small file, also from version to version of this program: readers and resumed runs rely on it. Where a new version of
-    // the Parquet library changes this, results of old and new versions are the same rows in other bytes; say so in the changelog.
+    // The bytes of a small file must not change between versions of this program either: readers
+    // and resumed runs rely on it. If a new version of the Parquet library changes them, the rows
+    // stay the same; mention it in the changelog.
     let small = Scratch::new("bytes-3");
     write(small.path(), 100);
     let hash = |name: &str| {

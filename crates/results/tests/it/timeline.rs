@@ -1,4 +1,5 @@
-//! Timelines of random tables, through a reader of protocol buffers of the tests: every transmission is there once, and slices of a track never overlap.
+//! Timelines of random tables, read by the tests' own reader of protocol buffers: they have every
+//! transmission once, and slices of a track never overlap.
 
 use proptest::prelude::*;
 use std::collections::BTreeMap;

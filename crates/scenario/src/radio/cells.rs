@@ -1,4 +1,5 @@
-//! Several access points: interference, and handover of devices.
+//! Several access points in `[fabric.radio]`: interference between their links, and handover of
+//! devices from one access point to another.
 
 use super::RadioSpec;
 use schemars::JsonSchema;

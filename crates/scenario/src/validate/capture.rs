@@ -1,4 +1,5 @@
-//! Checks the capture points of `record.capture`.
+//! Checks the capture points of `record.capture`: their syntax, and that each exists under at least
+//! one scheme.
 
 use super::Checked;
 use crate::Scenario;

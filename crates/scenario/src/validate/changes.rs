@@ -1,4 +1,5 @@
-//! Checks rate changes of wires.
+//! Checks rate changes of wires: their times and rates, that the wires exist, and that the fabric
+//! and all schemes support changes.
 
 use super::{Checked, LONGEST_DELAY, LONGEST_RUN};
 use crate::{Change, PlanSpec, Scenario, Topology, Wires};

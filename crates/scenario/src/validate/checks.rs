@@ -1,4 +1,5 @@
-//! Checks the bounds on results.
+//! Checks the bounds on results in the `[[check]]` tables: their schemes, that bounds on ratios are
+//! plain numbers, and that a lower bound is not above the upper one.
 
 use super::Checked;
 use crate::error::Problem;

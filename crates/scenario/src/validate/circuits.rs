@@ -1,4 +1,5 @@
-//! Checks circuit switches and their plans.
+//! Checks circuit switches and their plans: rates and dark times, whether the configurations of a
+//! period fit into it, and whether hosts can be paused in time.
 
 use super::{Checked, LONGEST_DELAY};
 use crate::{CircuitAlgorithm, CircuitsSpec, DarkTime, HybridSpec, Retune, Scenario, Topology};

@@ -1,4 +1,5 @@
-//! Checks workloads whose flows depend on each other.
+//! Checks workloads whose flows depend on each other: collectives, Chakra traces and SimAI
+//! workloads. Their start times depend on the run, which a measured interval does not allow.
 
 use super::{Checked, LONGEST_RUN};
 use crate::{ChakraTrace, Collective, CollectiveAlgorithm, CollectiveSpec, MOST_STEPS, Scenario, SimaiWorkload};

@@ -1,4 +1,5 @@
-//! Checks the fabric: links, switches, flow control and topology.
+//! Checks the fabric: links, switches, flow control and topology. Errors of [`FabricSpec::build`]
+//! are reported at the key that causes them.
 
 use super::{Checked, LONGEST_DELAY, MOST_BYTES};
 use crate::{FabricSpec, Topology};

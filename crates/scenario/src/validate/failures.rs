@@ -1,4 +1,5 @@
-//! Checks failures.
+//! Checks failures: their times, and that the element exists in the fabric or in the plan of at
+//! least one scheme.
 
 use super::{Checked, LONGEST_DELAY, LONGEST_RUN};
 use crate::{Element, Failure, PlanSpec, Scenario};

@@ -1,4 +1,5 @@
-//! Checks plans of flyways.
+//! Checks plans of flyways: radios, channels, timers and the positions of racks, and that each
+//! switch has one host.
 
 use super::{Checked, LONGEST_DELAY};
 use crate::{Access, FlywaysSpec, PointingSpec, RadioSpec, Scenario};

@@ -1,4 +1,5 @@
-//! Checks proxies.
+//! Checks proxies: that the scheme uses TCP and the fabric has a link trace, and the proxy's timers
+//! and policy.
 
 use super::{Checked, LONGEST_DELAY};
 use crate::{ProxyPolicy, Scenario, Transport};

@@ -1,4 +1,5 @@
-//! Checks air links.
+//! Checks air links: their ends, channels, rates, queues and link traces. Rejects what cannot yet
+//! be combined with them.
 
 mod cells;
 

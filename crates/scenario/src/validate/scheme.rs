@@ -1,4 +1,5 @@
-//! Checks schemes: transports, and plans of timeslots and rates.
+//! Checks schemes: transports, and plans of timeslots and rates. Other plans have modules of their
+//! own.
 
 use super::{Checked, LONGEST_DELAY};
 use crate::{

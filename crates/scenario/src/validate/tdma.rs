@@ -1,4 +1,5 @@
-//! Checks TDMA plans: slots, clocks, standby controllers, relays and control frames.
+//! Checks TDMA plans: slots, clocks, standby controllers, relays and control frames. Warns of a
+//! guard time that is too short for clocks or reactions.
 
 use super::{Checked, LONGEST_DELAY, LONGEST_RUN, MOST_BYTES};
 use crate::error::Problem;

@@ -1,4 +1,5 @@
-//! Checks the workload and its measurement.
+//! Checks the workload and its measurement: sizes, loads, patterns and files, and the intervals at
+//! which a run records samples.
 
 use super::{Checked, LONGEST_RUN};
 use crate::{PacketMix, Pattern, Poisson, Scenario, Sizes, Workload};

@@ -301,7 +301,8 @@ proptest! {
         never_panics(&text.into_iter().collect::<String>());
     }
 
-    /// Exchanges the value of one line, so that the text stays TOML and the checks behind the parser are reached.
+    /// Replaces the value of one line, so that the text stays TOML and reaches the checks behind the
+    /// parser.
     #[test]
     fn any_value_is_answered(
         slots in any::<bool>(), line in any::<prop::sample::Index>(), piece in prop::sample::select(&PIECES[..]),

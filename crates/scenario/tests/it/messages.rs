@@ -1,5 +1,5 @@
-//! Every kind of bad input has its message: where it stands, what is wrong, what is right. The snapshots beside show
-//! each change to a good file and what is said about it.
+//! Every kind of invalid input has a message with its location, the problem and the expected value.
+//! The snapshots show each change to a valid file with its message.
 
 use std::fmt::Write;
 use timeplane_scenario::{Loaded, ScenarioError};
@@ -296,7 +296,8 @@ fn fabrics_of_controls() {
         let text = if wrong.contains("transport") { GOOD.replace(transport, "") } else { GOOD.to_owned() };
         a.with(&text, end, &own(wrong));
     }
-    // Each for itself: what the other scheme has does not help this one, and the workload and failures are those of all.
+    // Each scheme is checked by itself: keys of another scheme do not count for it, but the
+    // workload and the failures are those of all schemes.
     a.with(GOOD, "ecn = \"100 kB\"\n", "[scheme.cubic.fabric.switch]\necn = \"100 kB\"\n");
     let mix = GOOD.replace("load = 0.5", "load = 0.5\npackets.fixed = \"1 kB\"").replace("tcp = {", "raw = {} #");
     a.with(&mix, end, &own("fabric.mtu = \"900 B\""));

@@ -1,4 +1,7 @@
-//! ADJUST and DOUBLE: few configurations by rounding.
+//! ADJUST and DOUBLE: schedules of few configurations, made by rounding the demand.
+//!
+//! Each configuration costs a dark time, so demand is cut into coarse granules and edge coloring
+//! turns these into matchings.
 
 use super::lines::{Lines, NONE};
 use super::plan::Builder;
@@ -7,35 +10,40 @@ use crate::coloring::EulerSplit;
 use timeplane_model::Named;
 use timeplane_model::{Demand, Matching};
 
-/// ADJUST: Xin Li and Mounir Hamdi, "On scheduling optical packet switches with reconfiguration delay" (JSAC 2003). With lambda = 1 it is
-/// DOUBLE: Brian Towles and William Dally, "Guaranteed scheduling for switches with configuration overhead" (ToN 2003).
+/// ADJUST: Xin Li and Mounir Hamdi, "On scheduling optical packet switches with reconfiguration
+/// delay" (JSAC 2003). With lambda = 1 it is DOUBLE: Brian Towles and William Dally, "Guaranteed
+/// scheduling for switches with configuration overhead" (ToN 2003).
 ///
-/// T is the longest line sum of the demand, N the number of ports, a granule T / (lambda N). Whole granules of the demand are a
-/// multigraph of degree lambda N at most, and so many colors are as many matchings, each open for a granule. What is left over
-/// is less than a granule everywhere: N - 1 disjoint matchings, each open for a granule at most, have all of it. So
-/// (1 + lambda) N configurations carry any demand, within (1 + 1 / lambda) T and their dark times.
+/// Let T be the longest line sum of the demand, N the number of ports, and a granule T / (lambda
+/// N). The whole granules of the demand form a multigraph of degree at most lambda N. Its coloring
+/// gives at most lambda N matchings, each open for a granule. The remaining demand is less than a
+/// granule everywhere: N - 1 disjoint matchings, each open for at most a granule, carry all of it.
+/// So (1 + lambda) N configurations carry any demand, within (1 + 1 / lambda) T plus their dark
+/// times.
 ///
-/// Equal matchings are joined, none is open for longer than its largest demand, and it stops where packets can carry the
-/// rest by then: the numbers above are upper bounds. Matchings come by what they carry per time, dark time included, so that a short
-/// window has the best of them.
+/// These numbers are upper bounds. Equal matchings are joined, no matching is open for longer than
+/// its largest demand, and the plan stops when packets can carry the rest. Matchings are ordered by
+/// what they carry per unit of time, dark time included, so that a short window has the best of
+/// them.
 #[derive(Clone, Debug, Default)]
 pub struct Adjust {
     lambda: Option<u32>,
     coloring: EulerSplit,
 }
 
-/// Colors that the coloring can do.
+/// The largest number of colors that the coloring supports.
 const COLORS: u64 = 1 << 15;
-/// Lambda of its own choice, at most: beyond that a finer granule gains less than 2 %.
+/// The largest lambda chosen automatically: beyond it a finer granule gains less than 2 %.
 const FINE: u64 = 64;
 
 impl Adjust {
-    /// With a lambda from 1 on, or else the one with the least (1 + 1 / lambda) T + (1 + lambda) N dark times.
+    /// Uses `lambda`, at least 1, or else the lambda that minimizes (1 + 1 / lambda) T + (1 +
+    /// lambda) N dark times.
     pub fn new(lambda: Option<u32>) -> Self {
         Self { lambda, coloring: EulerSplit::new() }
     }
 
-    /// Lambda for a demand.
+    /// The lambda to use for a demand.
     fn lambda(&self, ports: u64, busiest: u64, dark: u64) -> Result<u64, CircuitError> {
         let error = |found: u32| CircuitError::Parameter {
             algorithm: CircuitAlgorithm::Adjust.name(),
@@ -57,7 +65,7 @@ impl Adjust {
         }
     }
 
-    /// Matchings of whole granules with their times; equal ones are joined.
+    /// Matchings of whole granules with their times; equal matchings are joined.
     fn coarse(&mut self, left: &Lines, granule: u64) -> Vec<(Vec<u32>, u64)> {
         let n = left.ports;
         let mut edges = Vec::new();
@@ -76,7 +84,7 @@ impl Adjust {
     }
 }
 
-/// The largest demand of a matching.
+/// The largest demand of a pair in a matching.
 fn largest(left: &Lines, outputs: &[u32]) -> u64 {
     let pairs = outputs.iter().enumerate().filter(|&(_, &j)| j != NONE);
     pairs.map(|(i, &j)| left.at_pair(i, j as usize)).max().unwrap_or(0)
@@ -111,7 +119,7 @@ impl CircuitScheduler for Adjust {
             let carried: u128 = pairs.map(|(i, &j)| u128::from(plan.left.at_pair(i, j as usize).min(*open))).sum();
             (carried << 16) / u128::from((open + dark).max(1))
         };
-        // Stable: coarse ones first among equals.
+        // The sort is stable: among equals, matchings of whole granules come first.
         matchings.sort_by_cached_key(|m| std::cmp::Reverse(rate(m)));
         for (outputs, open) in matchings {
             if plan.rest_fits() {

@@ -1,32 +1,37 @@
-//! Matchings by augmenting paths, kept from one graph to the next.
+//! Perfect matchings in bipartite graphs by augmenting paths.
+//!
+//! A matching is kept from one graph to the next, because consecutive slices of a demand differ in
+//! few edges.
 
 use super::lines::NONE;
 
-/// A bipartite graph of as many senders as receivers, and a matching in it.
+/// A bipartite graph with equal numbers of senders and receivers, and a matching in it.
 ///
-/// Rows of the graph are words of bits, so that a step of a breadth-first search looks at 64 receivers at once: with up to a few
-/// hundred ports a path is found in a microsecond or so. When edges go, only what was matched by them is matched anew. That is
-/// why this finds paths one by one, without the phases of Hopcroft and Karp, which pay where many are missing.
+/// Rows of the graph are words of bits, so that a step of the breadth-first search looks at 64
+/// receivers at once. With up to a few hundred ports, finding a path takes about a microsecond.
+/// When edges are removed, only the pairs that lost their edge are matched again. Paths are
+/// therefore searched one by one, without the phases of Hopcroft and Karp, which pay off only when
+/// many are missing.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Augment {
     ports: usize,
-    /// Words of a row.
+    /// Number of words in a row.
     words: usize,
     edges: Vec<u64>,
-    /// Per sender, its receiver; and the other way round.
+    /// The receiver of each sender, and the sender of each receiver.
     output: Vec<u32>,
     input: Vec<u32>,
     /// Receivers without a partner.
     free: Vec<u64>,
     /// Receivers that the search has not seen yet.
     unseen: Vec<u64>,
-    /// Per receiver, the sender from which the search came.
+    /// By receiver, the sender from which the search reached it.
     from: Vec<u32>,
     queue: Vec<u32>,
 }
 
 impl Augment {
-    /// No edges, no matching.
+    /// Removes all edges and the matching.
     pub(super) fn reset(&mut self, ports: usize) {
         self.ports = ports;
         self.words = ports.div_ceil(64);
@@ -44,14 +49,15 @@ impl Augment {
         self.unseen.clone_from(&self.free);
     }
 
-    /// The edges of a sender: receivers whose time is at least `least`. Edges of the matching must stay.
+    /// Sets the edges of a sender to the receivers whose time is at least `least`. Edges of the
+    /// matching must stay.
     pub(super) fn set_row(&mut self, i: usize, times: &[u64], least: u64) {
         for (word, times) in self.edges[i * self.words..][..self.words].iter_mut().zip(times.chunks(64)) {
             *word = times.iter().enumerate().fold(0, |bits, (b, &t)| bits | u64::from(t >= least) << b);
         }
     }
 
-    /// Removes an edge, from the matching too.
+    /// Removes an edge from the graph and from the matching.
     pub(super) fn forbid(&mut self, i: usize, j: usize) {
         self.edges[i * self.words + j / 64] &= !(1 << (j % 64));
         if self.output[i] == j as u32 {
@@ -61,24 +67,26 @@ impl Augment {
         }
     }
 
-    /// Takes over the matching of another graph of as many ports; its edges are to follow.
+    /// Copies the matching of another graph with as many ports; the caller sets the edges
+    /// afterwards.
     pub(super) fn copy_matching(&mut self, other: &Self) {
         self.output.clone_from(&other.output);
         self.input.clone_from(&other.input);
         self.free.clone_from(&other.free);
     }
 
-    /// Per sender, its receiver.
+    /// The receiver of each sender.
     pub(super) fn outputs(&self) -> &[u32] {
         &self.output
     }
 
-    /// Makes the matching perfect. `false` where there is no perfect one: it is as large then as the search came.
+    /// Completes the matching. Returns `false` if there is no perfect matching; the matching is
+    /// then partial.
     pub(super) fn perfect(&mut self) -> bool {
         (0..self.ports).all(|i| self.output[i] != NONE || self.augment(i))
     }
 
-    /// Matches a sender too, by the shortest augmenting path; whether there is one.
+    /// Adds a sender to the matching by the shortest augmenting path. Returns whether there is one.
     pub(super) fn augment(&mut self, start: usize) -> bool {
         self.queue.clear();
         self.queue.push(start as u32);
@@ -111,7 +119,8 @@ impl Augment {
         false
     }
 
-    /// Swaps the edges on the path found from `start` to the free receiver `end`, which was seen from `i`.
+    /// Swaps the edges on the path from `start` to the free receiver `end`, which was reached from
+    /// sender `i`.
     fn flip(&mut self, start: usize, mut i: u32, end: usize) {
         self.free[end / 64] &= !(1 << (end % 64));
         let mut j = end as u32;

@@ -1,4 +1,6 @@
-//! A circuit for every demand that the packet switch can not carry.
+//! Cover-all: a circuit for every demand that the packet switch cannot carry.
+//!
+//! Also selects the demands that other schedulers leave to the packet switch.
 
 use super::lines::{Lines, NONE};
 use super::plan::{Builder, by_packets};
@@ -6,22 +8,26 @@ use super::{CircuitError, CircuitParameters, CircuitScheduler, Configuration};
 use crate::coloring::Paull;
 use timeplane_model::{Demand, Duration, Matching};
 
-/// Every demand that the packet switch can not carry gets a circuit, in as few configurations as there can be.
+/// Gives every demand that the packet switch cannot carry a circuit, in as few configurations as
+/// possible.
 ///
-/// The scheduler that figures 10 and 11 of the REACToR paper imply (He Liu et al., "Circuit switching under the radar with
-/// REACToR", NSDI 2014, section 5.4): "the switch schedules each small flow a circuit to carry its traffic", for at least the least
-/// open time, be it useful or not.
+/// This is the scheduler that figures 10 and 11 of the REACToR paper imply (He Liu et al., "Circuit
+/// switching under the radar with REACToR", NSDI 2014, section 5.4): "the switch schedules each
+/// small flow a circuit to carry its traffic". A circuit is up for at least the least open time,
+/// whether it needs that long or not.
 ///
-/// 1. Demands are left to the packet switch, smallest first, as long as both ports can carry them within the window. Each goes
-///    one way as a whole.
-/// 2. The others are colored edge by edge, largest first, with as many colors as a port has circuits (Paull): a color is a
-///    configuration. Among equals, those from host i to host i + k come by k, so that regular demand gets regular matchings.
-/// 3. A configuration is open for its largest demand, the longest first. Where the window is too short, the longest ones are cut,
-///    all to one length; what they leave over waits for the next window.
-/// 4. Where not even all configurations of the least open time fit, or they are more than allowed, those with the least
-///    demand are left out.
+/// 1. Demands are left to the packet switch, smallest first, as long as both ports can carry them
+///    within the window. A demand is never split between the two switches.
+/// 2. The other demands are colored edge by edge, largest first, with as many colors as a port has
+///    circuits (Paull). Each color is a configuration. Equal demands from host i to host i + k are
+///    ordered by k, so that regular demand gets regular matchings.
+/// 3. A configuration is open for its largest demand; the longest comes first. If the window is too
+///    short, the longest ones are cut to one common length, and their rest waits for the next
+///    window.
+/// 4. If not even all configurations of the least open time fit, or if there are more than allowed,
+///    those with the least demand are left out.
 ///
-/// O(demands x (log demands + ports)).
+/// Takes O(demands x (log demands + ports)).
 #[derive(Clone, Debug, Default)]
 pub struct CoverAll;
 
@@ -40,7 +46,8 @@ impl CoverAll {
             group.open = group.open.max(least);
         }
         groups.sort_by_key(|g| std::cmp::Reverse(g.open));
-        // What is up at the beginning is not dark: a plan of one such configuration repeats for ever at no cost.
+        // The standing matching needs no dark time: a plan of one such configuration repeats
+        // forever at no cost.
         let stays = groups.first().is_some_and(|g| standing.is_some_and(|s| g.is_part_of(s)));
         let saved = if stays { plan.dark() } else { 0 };
         let fit = (plan.room() + saved) / (plan.dark() + least);
@@ -53,7 +60,7 @@ impl CoverAll {
             groups = by_total.into_iter().map(|g| std::mem::take(&mut groups[g])).collect();
         }
         let mut room = plan.room() + saved - plan.dark() * groups.len() as u64;
-        // The shortest first: each gets what it asks for, or an even share of what is left.
+        // Shortest first: each gets its demand or an even share of the remaining window.
         for at in (0..groups.len()).rev() {
             let share = room / (at as u64 + 1);
             groups[at].open = groups[at].open.min(share);
@@ -66,13 +73,13 @@ impl CoverAll {
     }
 }
 
-/// A configuration in the making.
+/// A configuration under construction.
 #[derive(Clone, Default)]
 struct Group {
     outputs: Vec<u32>,
-    /// Its largest demand.
+    /// Largest demand of its pairs.
     open: u64,
-    /// All its demand.
+    /// Sum of the demands of its pairs.
     total: u64,
 }
 
@@ -83,7 +90,8 @@ impl Group {
     }
 }
 
-/// Takes out what the packet switch is left with: the smallest demands, up to `longest`, as long as both ports have `budget` for them.
+/// Removes the demands that are left to the packet switch: the smallest ones, up to `longest` each,
+/// as long as both ports have a `budget` for them.
 pub(super) fn keep_from_packets(mut lines: Lines, budget: u64, longest: u64) -> Lines {
     if budget == 0 {
         return lines;
@@ -99,7 +107,8 @@ pub(super) fn keep_from_packets(mut lines: Lines, budget: u64, longest: u64) -> 
     lines
 }
 
-/// Pairs by time up to `longest`, the shortest first; among equals by distance, then by source.
+/// Pairs with a time of at most `longest`, shortest first; ties are ordered by distance, then by
+/// source.
 pub(super) fn in_order(lines: &Lines, longest: u64) -> Vec<(usize, usize, u64)> {
     let n = lines.ports;
     let mut pairs: Vec<_> = lines.pairs().filter(|&(_, _, time)| time <= longest).collect();
@@ -118,7 +127,7 @@ fn groups(lines: &Lines) -> Vec<Group> {
     let colors = degrees.into_iter().max().unwrap_or(0);
     let mut coloring = Paull::new(n, n, colors);
     let mut pairs = in_order(lines, u64::MAX);
-    // Stable: among equals still by distance.
+    // The sort is stable: equal demands stay ordered by distance.
     pairs.sort_by_key(|&(_, _, time)| std::cmp::Reverse(time));
     let edges: Vec<_> = pairs.iter().map(|&(i, j, _)| coloring.insert(i, j).map(|inserted| inserted.edge)).collect();
     let mut groups = vec![Group { outputs: vec![NONE; n], open: 0, total: 0 }; colors];
@@ -132,14 +141,15 @@ fn groups(lines: &Lines) -> Vec<Group> {
     groups
 }
 
-/// What a port sends by packets until even the best of schedules could end, as line time of a circuit.
+/// What a port sends through the packet switch until even the best schedule could end, as line time
+/// of a circuit.
 pub(super) fn packets_until_bound(lines: &Lines, parameters: &CircuitParameters) -> u64 {
     let (packet, circuit) = (u128::from(parameters.packet.as_bps()), u128::from(parameters.circuit.as_bps()));
     let share = u128::from(lines.longest()) * packet / (packet + circuit);
     u64::try_from(share).unwrap_or(u64::MAX)
 }
 
-/// What a port sends by packets in the window, as line time of a circuit.
+/// What a port sends through the packet switch in the window, as line time of a circuit.
 pub(super) fn packets_in(window: Duration, parameters: &CircuitParameters) -> u64 {
     by_packets(parameters, window.as_ps() as u64)
 }

@@ -1,4 +1,6 @@
-//! Eclipse.
+//! Eclipse: a greedy scheduler that maximizes the bytes carried in a window.
+//!
+//! The gain of each configuration is weighed against its open time and dark time.
 
 use super::lines::Lines;
 use super::plan::Builder;
@@ -6,18 +8,21 @@ use super::weight::Assignment;
 use super::{CircuitError, CircuitParameters, CircuitScheduler, Configuration};
 use timeplane_model::{Demand, Matching};
 
-/// Eclipse: Shaileshh Bojja Venkatakrishnan et al., "Costly circuits, submodular schedules and approximate Carathéodory theorems"
-/// (SIGMETRICS 2016).
+/// Eclipse: Shaileshh Bojja Venkatakrishnan et al., "Costly circuits, submodular schedules and
+/// approximate Carathéodory theorems" (SIGMETRICS 2016).
 ///
-/// What a schedule carries within a window is a submodular function of its configurations. So they are chosen greedily: the next one is the
-/// matching and the open time with the most bytes per time, dark time included. The matching for a time a has the highest weight where
-/// a pair weighs what it can send in a; the best time is some entry of what is left, or all that is left of the window. What is
-/// carried is at least half of what any schedule could; without a packet switch that is, as it stops where packets can carry
-/// the rest by then.
+/// The bytes that a schedule carries within a window are a submodular function of its
+/// configurations, so these are chosen greedily. The next configuration is the matching and open
+/// time with the most bytes per unit of time, dark time included. For an open time a, the best
+/// matching has the highest weight, where a pair weighs what it can send in a. The best open time
+/// is an entry of the remaining demand or the rest of the window. Without a packet switch, the
+/// schedule carries at least half of what any schedule could. With one, it stops as soon as packets
+/// can carry the rest.
 ///
-/// The paper searches times by bisection. The ratio has more than one peak, so here all times are considered, but few are computed: for
-/// times between two known ones the weight is at most the later one's, and grows at most in proportion to the time. Those whose
-/// bound is not better by a 1,000th than the best known are left out.
+/// The paper searches open times by bisection. The ratio can have several peaks, so all times are
+/// considered here, but few are computed. Between two known times, the weight is at most that of
+/// the later one, and it grows at most in proportion to the time. Times whose bound is not at least
+/// 0.1 % better than the best known ratio are skipped.
 #[derive(Clone, Debug, Default)]
 pub struct Eclipse {
     assignment: Assignment,
@@ -26,7 +31,7 @@ pub struct Eclipse {
     open: Vec<Interval>,
 }
 
-/// Times between two that are known, as indices, with their weights.
+/// An interval between two known times, as indices, with the weights at both.
 #[derive(Clone, Copy, Debug)]
 struct Interval {
     first: usize,
@@ -34,7 +39,7 @@ struct Interval {
     weights: [u128; 2],
 }
 
-/// A time, its weight per time, and its matching.
+/// A time, its weight per unit of time, and its matching.
 #[derive(Default)]
 struct Best {
     time: u64,
@@ -43,12 +48,12 @@ struct Best {
 }
 
 impl Eclipse {
-    /// With empty buffers.
+    /// Creates the scheduler with empty buffers.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The weight of the best matching for a time; it becomes the best one of all if it is.
+    /// The weight of the best matching for a time. Updates `best` if the matching is better.
     fn weigh(&mut self, left: &Lines, dark: u64, time: u64, best: &mut Best) -> u128 {
         let n = left.ports;
         let outputs = self.assignment.solve(n, left.time.iter().map(|&t| t.min(time)));
@@ -81,7 +86,8 @@ impl Eclipse {
             }
             let [low, high] = [first, last].map(|k| self.times[k] as f64);
             let [at_low, at_high] = weights.map(|w| w as f64);
-            // Where growth in proportion to the time would reach the weight of the last one.
+            // The time at which growth in proportion to the time would reach the weight of the last
+            // one.
             let turn = (low * (at_high / at_low)).clamp(low, high);
             if at_high / (dark as f64 + turn) <= best.rate * 1.001 {
                 continue;

@@ -1,122 +1,124 @@
-//! What cannot be planned.
+//! Errors of circuit scheduling: impossible parameters, unsuitable demand, invalid plans.
+//!
+//! Every error names the value that was found and the limit that it breaks.
 
 use timeplane_model::Duration;
 
-/// Why there is no circuit schedule.
+/// A reason why there is no circuit schedule, or why a schedule is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CircuitError {
-    /// A circuit without a rate.
+    /// The rate of circuits is zero.
     #[error("circuits have rate zero: they need a positive one")]
     NoRate,
-    /// A time below zero.
+    /// A duration is negative.
     #[error("the {what} is {found}: it must not be negative")]
     Negative {
-        /// Which.
+        /// Name of the parameter.
         what: &'static str,
-        /// How long.
+        /// The negative duration.
         found: Duration,
     },
     /// The switch is dark for the whole window.
     #[error("a dark time of {dark} leaves nothing of a window of {window}")]
     Dark {
-        /// Dark time.
+        /// Dark time of a reconfiguration.
         dark: Duration,
-        /// Window.
+        /// Length of the window.
         window: Duration,
     },
-    /// Not one configuration fits.
+    /// Not one configuration fits into the window.
     #[error(
         "a configuration of at least {least_open} after a dark time of {dark} does not fit into a window of {window}"
     )]
     LeastOpen {
-        /// Least open time.
+        /// Least open time of a configuration.
         least_open: Duration,
-        /// Dark time.
+        /// Dark time of a reconfiguration.
         dark: Duration,
-        /// Window.
+        /// Length of the window.
         window: Duration,
     },
-    /// No configuration is allowed.
+    /// The limit on configurations is zero.
     #[error("at most 0 configurations are allowed: a plan needs at least 1")]
     NoConfiguration,
-    /// Matching and demand are of different networks.
+    /// Matching and demand have different numbers of hosts.
     #[error("{what} is of {found} hosts, the demand of {hosts}")]
     Hosts {
-        /// What does not fit.
+        /// The object that does not fit.
         what: &'static str,
-        /// Its hosts.
+        /// Number of hosts of the object.
         found: u32,
-        /// Those of the demand.
+        /// Number of hosts of the demand.
         hosts: u32,
     },
-    /// More ports than the algorithms number.
+    /// There are more hosts than the algorithms support.
     #[error("{hosts} hosts: circuits are planned for at most {most}")]
     TooManyHosts {
-        /// Hosts.
+        /// Number of hosts of the demand.
         hosts: u32,
-        /// At most.
+        /// The largest supported number.
         most: u32,
     },
-    /// More than can be counted.
+    /// The demand of a host takes longer than the algorithms can count.
     #[error("the demand of host {host} takes longer than {longest} on a circuit")]
     TooMuch {
-        /// A host that sends or receives it.
+        /// The host that sends or receives the demand.
         host: u32,
-        /// The longest time that is planned.
+        /// The longest supported time.
         longest: Duration,
     },
-    /// The algorithm needs another kind of switch.
+    /// The algorithm needs a switch of which only the moved ports go dark.
     #[error("`{algorithm}` sets circuits up one by one: it needs a switch of which only the moved ports go dark")]
     AllStop {
-        /// Its name.
+        /// Name of the algorithm in scenarios.
         algorithm: &'static str,
     },
     /// A parameter of the algorithm is out of range.
     #[error("the {what} of `{algorithm}` is {found}: it must be {allowed}")]
     Parameter {
-        /// The algorithm.
+        /// Name of the algorithm in scenarios.
         algorithm: &'static str,
-        /// The parameter.
+        /// Name of the parameter.
         what: &'static str,
-        /// Its value.
+        /// The value as text.
         found: String,
-        /// What it may be.
+        /// The range of valid values.
         allowed: &'static str,
     },
     /// A plan is longer than its window.
     #[error("the plan takes {found}, its window is {window}")]
     TooLong {
-        /// All dark and open times.
+        /// Sum of all dark and open times.
         found: Duration,
-        /// The window.
+        /// Length of the window.
         window: Duration,
     },
     /// A plan has too many configurations.
     #[error("the plan has {found} configurations: at most {most} are allowed")]
     TooMany {
-        /// How many.
+        /// Number of configurations in the plan.
         found: usize,
-        /// At most.
+        /// The largest number allowed.
         most: u32,
     },
-    /// Open for too short a time.
+    /// A configuration or circuit is open for less than the least open time.
     #[error("configuration {index} is open for {open}: at least {least_open} is asked for")]
     TooShort {
-        /// Its place in the plan, from 0.
+        /// Index of the configuration in the plan, from 0.
         index: usize,
-        /// How long it, or its shortest circuit, is open.
+        /// Open time of the configuration, or of its shortest circuit.
         open: Duration,
-        /// At least.
+        /// The least open time required.
         least_open: Duration,
     },
-    /// The switch changes faster than it can.
+    /// The switch changes without enough dark time.
     #[error("configuration {index} changes circuits with a dark time of {found}: the switch needs {dark}")]
     TooFast {
-        /// Its place in the plan, from 0.
+        /// Index of the configuration in the plan, from 0.
         index: usize,
-        /// Its dark time.
+        /// Dark time of the configuration.
         found: Duration,
-        /// What it should be.
+        /// The dark time required.
         dark: Duration,
     },
 }

@@ -1,33 +1,38 @@
-//! How good a plan is.
+//! Measures of a circuit schedule: what it carries, when it finishes, and lower bounds on that.
+//!
+//! Demand is treated as a fluid: packets and later arrivals are not modeled.
 
 use super::lines::Lines;
 use super::{CircuitError, CircuitParameters, Configuration, uptimes};
 use timeplane_model::{Bytes, Demand, Duration, Matching, Rate};
 
-/// What a plan does for a demand, if both are taken as fluids and nothing else arrives.
+/// Results of a plan for a demand, with both taken as fluids and no further arrivals.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Evaluation {
-    /// All bytes asked for.
+    /// Bytes of the demand.
     pub demand: Bytes,
-    /// Those that circuits carry.
+    /// Bytes that circuits carry.
     pub served: Bytes,
-    /// Those that are left to the packet switch.
+    /// Bytes that are left to the packet switch.
     pub left: Bytes,
-    /// Those of `left` whose pair has a circuit in the plan. In REACToR such a queue is never opened to the packet switch in the
-    /// same period (NSDI 2014, section 3.2): they wait for the next one, and `finish` does not hold.
+    /// Bytes of `left` whose pair has a circuit in the plan. REACToR never opens such a queue to
+    /// the packet switch in the same period (NSDI 2014, section 3.2). There, these bytes wait for
+    /// the next period and `finish` does not apply.
     pub waiting: Bytes,
-    /// The end of the last byte, with the packet switch at work on what is left to it from the begin of the plan on; its ports are its
-    /// only limit. `None` where something is left and there is no packet switch, or it takes more than 106 days.
+    /// When the last byte arrives, if the packet switch carries its part from the start of the plan
+    /// on, limited by its ports only. `None` if bytes are left and there is no packet switch, or if
+    /// it takes more than 106 days.
     pub finish: Option<Duration>,
     /// When the last circuit has carried its last byte.
     pub circuits_end: Duration,
-    /// No schedule finishes earlier: [`bound`].
+    /// Lower bound on the finish of any schedule: [`bound`].
     pub bound: Duration,
-    /// How many configurations there are.
+    /// Number of configurations.
     pub configurations: usize,
-    /// All dark times. Under [`Retune::Moved`](super::Retune::Moved) only some ports are dark then.
+    /// Sum of all dark times. Under [`Retune::Moved`](super::Retune::Moved) only some ports are
+    /// dark then.
     pub dark: Duration,
-    /// All dark and open times.
+    /// Sum of all dark and open times.
     pub length: Duration,
 }
 
@@ -36,19 +41,20 @@ impl Evaluation {
     pub fn share(&self) -> f64 {
         if self.demand == Bytes::ZERO { 1.0 } else { self.served.get() as f64 / self.demand.get() as f64 }
     }
-    /// The time to finish as a multiple of its lower bound; 1 where there is no demand, `None` where it never finishes.
+    /// The finish time as a multiple of its lower bound; 1 without demand, `None` if the demand
+    /// never finishes.
     pub fn over_bound(&self) -> Option<f64> {
         let finish = self.finish?;
         Some(if self.bound == Duration::ZERO { 1.0 } else { finish.as_secs_f64() / self.bound.as_secs_f64() })
     }
 }
 
-/// When the last byte of a demand is through at the earliest, whatever the schedule and without any dark time: the longest sum of a
-/// row or column over the rate of a circuit and the packet switch together. Where a port carries less than that, [`port_bound`] is
-/// the tighter one.
+/// Lower bound on when the last byte of a demand arrives, for any schedule and without dark time:
+/// the longest row or column sum over the combined rate of a circuit and the packet switch. If a
+/// port carries less than that rate, [`port_bound`] is tighter.
 ///
 /// # Errors
-/// Without a circuit rate, or where the demand is too large to plan.
+/// Fails if the circuit rate is zero, or if the demand is too large to plan.
 pub fn bound(demand: &Demand, parameters: &CircuitParameters) -> Result<Duration, CircuitError> {
     if parameters.circuit == Rate::ZERO {
         return Err(CircuitError::NoRate);
@@ -57,16 +63,17 @@ pub fn bound(demand: &Demand, parameters: &CircuitParameters) -> Result<Duration
     port_bound(demand, Rate::bps(both))
 }
 
-/// The same where circuit and packet traffic share a port of a rate: the longest sum of a row or column over it. In REACToR a port
-/// carries 100 Gb/s, not 110 (NSDI 2014, section 3.3).
+/// Lower bound like [`bound`], for circuit and packet traffic that share a port: the longest row or
+/// column sum over the port's rate. In REACToR a port carries 100 Gb/s, not 110 (NSDI 2014, section
+/// 3.3).
 ///
 /// # Errors
-/// At rate zero, or where the demand is too large to plan.
+/// Fails if the rate is zero, or if the demand is too large to plan.
 pub fn port_bound(demand: &Demand, port: Rate) -> Result<Duration, CircuitError> {
     if port == Rate::ZERO {
         return Err(CircuitError::NoRate);
     }
-    // Checks the size; sums of bytes are rounded once, not pair by pair.
+    // Checks the size. Sums of bytes are rounded once, not for each pair.
     let lines = Lines::at(demand, port)?;
     let mut bytes = vec![Bytes::ZERO; 2 * lines.ports];
     for (i, row) in demand.rows().iter().enumerate() {
@@ -78,11 +85,12 @@ pub fn port_bound(demand: &Demand, port: Rate) -> Result<Duration, CircuitError>
     Ok(port.time_for(bytes.into_iter().max().unwrap_or_default()))
 }
 
-/// Follows a plan. The plan need not keep to window, least open time and number of configurations: see
-/// [`CircuitParameters::check_plan`].
+/// Evaluates a plan. The plan need not obey the window, the least open time or the limit on
+/// configurations: see [`CircuitParameters::check_plan`].
 ///
 /// # Errors
-/// Where the parameters are impossible, the demand is too large, or demand, plan and standing matching are not of one size.
+/// Fails if the parameters are impossible, if the demand is too large, or if demand, plan and
+/// standing matching have different sizes.
 pub fn evaluate(
     demand: &Demand,
     parameters: &CircuitParameters,
@@ -122,7 +130,7 @@ pub fn evaluate(
         for entry in row.entries() {
             let j = entry.destination.index();
             let time = Duration::from_ps(waits.at_pair(i, j) as i64);
-            // A byte that is half carried is left. As times are rounded up, so is what is left.
+            // A byte that is half carried counts as left. As times are rounded up, so is the rest.
             let bytes = parameters.circuit.bytes_in(time).min(entry.bytes);
             let bytes = if parameters.circuit.time_for(bytes) < time { bytes + Bytes::new(1) } else { bytes };
             let bytes = bytes.min(entry.bytes);

@@ -1,4 +1,6 @@
-//! One matching, for as long as it is enough.
+//! Hold: one matching stays up until it no longer serves the demand.
+//!
+//! It suits senders that wait for each other, as in collectives.
 
 use super::lines::{Lines, NONE};
 use super::plan::Builder;
@@ -6,23 +8,25 @@ use super::weight::Assignment;
 use super::{CircuitError, CircuitParameters, CircuitScheduler, Configuration};
 use timeplane_model::{Demand, Matching};
 
-/// The matching that is up stays for the whole window, also where nothing waits for it, until something waits that it does not join; then the matching of
-/// the largest demand takes its place, with those circuits that are up and in nobody's way.
+/// Keeps the standing matching for the whole window, even while nothing waits for it. When a demand
+/// appears that it does not connect, the matching of the largest demand takes its place. Circuits
+/// of the old matching that do not conflict with the new one stay.
 ///
-/// For senders that wait for each other, as in collectives: what waits at a moment is little, and what comes next goes where the last went. A schedule
-/// made for what waits takes circuits down that are needed at once. Who is joined by neither the largest demand nor the packet switch waits.
+/// In collectives, senders wait for each other: little waits at any moment, and the next data goes
+/// where the last went. A schedule for the current backlog alone would take down circuits that are
+/// needed again at once. A pair that neither the matching nor the packet switch serves waits.
 #[derive(Clone, Debug, Default)]
 pub struct Hold {
     assignment: Assignment,
 }
 
 impl Hold {
-    /// A scheduler.
+    /// Creates the scheduler.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Whom each host is joined to next; nobody where nothing waits and nothing is up.
+    /// The next receiver of each host, or none where nothing waits and no circuit is up.
     fn choose(&mut self, left: &Lines, up: &[u32]) -> Vec<u32> {
         if left.pairs().all(|(i, j, _)| up[i] == j as u32) {
             return up.to_vec();
@@ -41,7 +45,7 @@ impl Hold {
     }
 }
 
-/// By sender, whom a matching joins it to.
+/// The receiver of each sender under a matching.
 fn outputs(ports: usize, standing: Option<&Matching>) -> Vec<u32> {
     let mut up = vec![NONE; ports];
     standing.iter().flat_map(|s| s.pairs()).for_each(|(i, j)| up[i.index()] = j.0);

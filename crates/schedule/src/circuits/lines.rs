@@ -1,18 +1,21 @@
-//! Demand as line time.
+//! Demand as line time: how long each pair's bytes take on a circuit.
+//!
+//! Checks the sizes that all circuit schedulers share.
 
 use super::{CircuitError, CircuitParameters};
 use timeplane_model::{Demand, Duration, Matching, Rate};
 
 /// No partner.
 pub(super) const NONE: u32 = u32::MAX;
-/// Ports, at most: a matrix of them is 2 GB.
+/// Maximum number of ports: a matrix of them takes 2 GB.
 const PORTS: u32 = 16_384;
-/// The longest line, picoseconds: 20 hours. Sums of a few such times fit 64 bits.
+/// The longest row or column sum in picoseconds: 20 hours. Sums of a few such times fit into 64
+/// bits.
 const LONGEST: u64 = 1 << 56;
-/// A byte at 1 bit/s.
+/// Picoseconds that a byte takes at 1 bit/s.
 const PS: u64 = 8_000_000_000_000;
 
-/// A square matrix of times, picoseconds, with the sums of its lines.
+/// A square matrix of times in picoseconds, with its row and column sums.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lines {
     pub(super) ports: usize,
@@ -23,7 +26,7 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// What a plan is asked for; everything is checked here.
+    /// Converts the demand of a plan and checks all inputs.
     pub(super) fn of(
         demand: &Demand,
         parameters: &CircuitParameters,
@@ -34,7 +37,7 @@ impl Lines {
         Self::at(demand, parameters.circuit)
     }
 
-    /// Demand at a rate that is not zero.
+    /// Converts a demand at a positive rate.
     pub(super) fn at(demand: &Demand, rate: Rate) -> Result<Self, CircuitError> {
         let hosts = demand.hosts();
         if hosts > PORTS {
@@ -44,11 +47,12 @@ impl Lines {
         let mut lines = Self { ports, time: vec![0; ports * ports], rows: vec![0; ports], columns: vec![0; ports] };
         let longest = Duration::from_ps(LONGEST as i64);
         let mut total = 0u64;
-        // Whole picoseconds per byte at the usual rates: a division for every pair would take longer than some schedules.
+        // Whole picoseconds per byte at the usual rates: a division for every pair would take
+        // longer than some schedules.
         let per_byte = Some(rate.as_bps()).filter(|&r| PS.is_multiple_of(r)).map(|r| PS / r);
         for (i, row) in demand.rows().iter().enumerate() {
             for entry in row.entries() {
-                // Other sums are of bytes: they have to fit too.
+                // Other code sums bytes: that sum must fit, too.
                 let too_much = CircuitError::TooMuch { host: i as u32, longest };
                 total = total.checked_add(entry.bytes.get()).ok_or(too_much)?;
                 let bytes = entry.bytes.get();
@@ -78,7 +82,7 @@ impl Lines {
         self.time[i * self.ports + j]
     }
 
-    /// The largest sum of a line.
+    /// The largest row or column sum.
     pub(super) fn longest(&self) -> u64 {
         self.rows.iter().chain(&self.columns).copied().max().unwrap_or(0)
     }
@@ -92,7 +96,7 @@ impl Lines {
         self.columns[j] -= taken;
     }
 
-    /// Takes off what another matrix, of which this was a part, does not have any more.
+    /// Subtracts what `other`, of which this matrix was a part, no longer contains.
     pub(super) fn reduce_to(&mut self, other: &Self) {
         for i in 0..self.ports {
             for j in 0..self.ports {
@@ -104,14 +108,14 @@ impl Lines {
         }
     }
 
-    /// Pairs with something left, row by row, and their times.
+    /// Pairs with time left, row by row.
     pub(super) fn pairs(&self) -> impl Iterator<Item = (usize, usize, u64)> + '_ {
         let n = self.ports;
         self.time.iter().enumerate().filter(|&(_, &t)| t > 0).map(move |(at, &t)| (at / n, at % n, t))
     }
 }
 
-/// Whether a standing matching is of as many hosts.
+/// Checks that a standing matching has as many hosts as the demand.
 pub(super) fn check_hosts(hosts: u32, standing: Option<&Matching>) -> Result<(), CircuitError> {
     match standing {
         Some(m) if m.outputs().len() != hosts as usize => {

@@ -1,4 +1,6 @@
-//! Matchings of the highest weight, for days of a fixed length.
+//! Maximum-weight matchings for days of a fixed length, as in Helios and c-Through.
+//!
+//! A day is the open time of one matching.
 
 use super::lines::Lines;
 use super::plan::Builder;
@@ -6,11 +8,13 @@ use super::weight::Assignment;
 use super::{CircuitAlgorithm, CircuitError, CircuitParameters, CircuitScheduler, Configuration};
 use timeplane_model::{Demand, Duration, Matching, Named};
 
-/// The matching with the most demand left, for a day; and again, until the packet switch can have carried the rest by then.
+/// Opens the matching with the most remaining demand for a day, and repeats until the packet switch
+/// can have carried the rest.
 ///
-/// Helios (Nathan Farrington et al., SIGCOMM 2010) and c-Through (Guohui Wang et al., SIGCOMM 2010) do so with Edmonds' algorithm, for days
-/// of milliseconds to seconds; here each direction has its own circuit, and the matching is bipartite. It looks at how much waits,
-/// not at how much a day can carry.
+/// Helios (Nathan Farrington et al., SIGCOMM 2010) and c-Through (Guohui Wang et al., SIGCOMM 2010)
+/// do so with Edmonds' algorithm, for days of milliseconds to seconds. Here each direction has its
+/// own circuit, so the matching is bipartite. The weight of a pair is its whole backlog, not what a
+/// day can carry.
 #[derive(Clone, Debug, Default)]
 pub struct MaxWeight {
     day: Option<Duration>,
@@ -18,8 +22,8 @@ pub struct MaxWeight {
 }
 
 impl MaxWeight {
-    /// With a matching open for `day`, or else for nine dark times (a duty cycle of 90 %) and at least a microsecond; in any
-    /// case for the least open time.
+    /// Opens each matching for `day`, or else for nine dark times (a duty cycle of 90 %) and at
+    /// least a microsecond. The least open time always applies.
     pub fn new(day: Option<Duration>) -> Self {
         Self { day, assignment: Assignment::default() }
     }

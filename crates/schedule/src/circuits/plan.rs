@@ -1,22 +1,25 @@
-//! A plan in the making.
+//! A circuit schedule under construction, which all circuit schedulers share.
+//!
+//! It enforces the window, the least open time and the limit on configurations.
 
 use super::lines::{Lines, NONE};
 use super::{CircuitParameters, Configuration, Retune};
 use timeplane_model::{Duration, HostId, Matching};
 
-/// Configurations one after the other, with what they leave over. It keeps to the window, the least open time and the number of
-/// configurations, charges dark time, and merges what stays up.
+/// Appends configurations and tracks the demand that remains. It enforces the window, the least
+/// open time and the limit on configurations, charges dark time, and merges configurations with
+/// equal matchings.
 pub(super) struct Builder<'a> {
     parameters: &'a CircuitParameters,
-    /// What no circuit has carried.
+    /// Demand that no circuit has carried.
     pub(super) left: Lines,
-    /// Per sender, whom the switch joins it to.
+    /// By sender, the receiver that the switch connects it to.
     up: Vec<u32>,
-    /// Whether that is known.
+    /// Whether `up` is known.
     known: bool,
     elapsed: u64,
     plan: Vec<Configuration>,
-    /// A matching in the making.
+    /// Scratch buffer for the next matching.
     next: Vec<u32>,
 }
 
@@ -44,17 +47,17 @@ impl<'a> Builder<'a> {
         self.parameters.dark.as_ps() as u64
     }
 
-    /// The least open time that makes sense: what is asked for, but not nothing.
+    /// The least open time, at least one picosecond.
     pub(super) fn least(&self) -> u64 {
         (self.parameters.least_open.as_ps() as u64).max(1)
     }
 
-    /// How much of the window is left.
+    /// Remaining time of the window.
     pub(super) fn room(&self) -> u64 {
         self.parameters.window.as_ps() as u64 - self.elapsed
     }
 
-    /// How long a configuration with a dark time could be open; `None` where no other one fits.
+    /// The longest open time of another configuration with a dark time; `None` if no other fits.
     pub(super) fn open_room(&self) -> Option<u64> {
         if self.plan.len() as u64 >= u64::from(self.parameters.most) {
             return None;
@@ -62,31 +65,33 @@ impl<'a> Builder<'a> {
         self.room().checked_sub(self.dark()).filter(|&room| room >= self.least())
     }
 
-    /// Whether the packet switch can have carried what is left when the plan so far ends.
+    /// Whether the packet switch can have carried the remaining demand when the plan so far ends.
     pub(super) fn rest_fits(&self) -> bool {
         self.left.longest() <= self.by_packets(self.elapsed)
     }
 
-    /// What the packet switch carries for a port in a time, as line time of a circuit.
+    /// What a port sends through the packet switch in a time, as line time of a circuit.
     pub(super) fn by_packets(&self, time: u64) -> u64 {
         by_packets(self.parameters, time)
     }
 
-    /// Adds a configuration of those circuits of a permutation that still have something to carry. `outputs` may join ports to
-    /// themselves: these stay idle.
+    /// Adds a configuration with those circuits of a permutation that still have demand. `outputs`
+    /// may connect ports to themselves: these stay idle.
     ///
-    /// It is open for `open`, raised to the least and cut to the window. Returns how long it is open; `None`, and nothing
-    /// changes, where that is not possible or no circuit is left.
+    /// The open time is `open`, raised to the least open time and cut to the window. Returns the
+    /// open time. Returns `None`, and changes nothing, if no configuration fits or no circuit has
+    /// demand.
     pub(super) fn add_useful(&mut self, outputs: &[u32], open: u64) -> Option<u64> {
         if self.choose_useful(outputs) { self.add_next(open, false) } else { None }
     }
 
-    /// The same, but no longer than until the packet switch can have carried what is left then.
+    /// Like `add_useful`, but open no longer than needed until the packet switch can have carried
+    /// the rest.
     pub(super) fn add_enough(&mut self, outputs: &[u32], open: u64) -> Option<u64> {
         if self.choose_useful(outputs) { self.add_next(open, true) } else { None }
     }
 
-    /// Puts the circuits that have something to carry into `next`; whether there are any.
+    /// Copies the circuits that still have demand to `next`. Returns whether there are any.
     fn choose_useful(&mut self, outputs: &[u32]) -> bool {
         self.next.clear();
         let n = self.left.ports;
@@ -96,14 +101,15 @@ impl<'a> Builder<'a> {
         self.next.iter().any(|&j| j != NONE)
     }
 
-    /// The same with all circuits, whether they have something to carry or not.
+    /// Like `add_useful`, with all circuits, whether they have demand or not.
     pub(super) fn add_all(&mut self, outputs: &[u32], open: u64) -> Option<u64> {
         self.next.clear();
         self.next.extend(outputs.iter().enumerate().map(|(i, &j)| if j as usize == i { NONE } else { j }));
         self.add_next(open, false)
     }
 
-    /// The least open time of `next` after which the rest fits the packet switch, if `open` is one.
+    /// The shortest open time of `next` after which the rest fits the packet switch, if `open` is
+    /// long enough for that.
     fn enough(&self, dark: u64, open: u64) -> u64 {
         let n = self.left.ports;
         let fits = |open: u64| {
@@ -135,7 +141,8 @@ impl<'a> Builder<'a> {
         let stays = self.known && !self.next.iter().zip(&self.up).any(changes);
         let all_stop = self.parameters.retune == Retune::AllStop;
         if stays {
-            // To take circuits down would gain nothing, and may make all others dark: they stay up with nothing to do.
+            // Taking circuits down would gain nothing, and may make all others dark: they stay up
+            // and idle.
             self.next.clone_from(&self.up);
         }
         let dark = if stays { 0 } else { self.dark() };
@@ -150,7 +157,7 @@ impl<'a> Builder<'a> {
             if j == NONE {
                 continue;
             }
-            // Where only the moved ports go dark, the others carry on.
+            // If only the moved ports go dark, the others carry on.
             let carries = if !all_stop && self.known && j == before { open + dark } else { open };
             self.left.take(i, j as usize, carries);
         }
@@ -176,13 +183,13 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// What the packet switch carries for a port in a time, as line time of a circuit.
+/// What a port sends through the packet switch in a time, as line time of a circuit.
 pub(super) fn by_packets(parameters: &CircuitParameters, time: u64) -> u64 {
     let (packet, circuit) = (u128::from(parameters.packet.as_bps()), u128::from(parameters.circuit.as_bps()));
     u64::try_from(u128::from(time) * packet / circuit).unwrap_or(u64::MAX)
 }
 
-/// The matching of a table without shared ports.
+/// Converts a table in which no two senders share a receiver.
 pub(super) fn matching(outputs: &[u32]) -> Matching {
     let outputs = outputs.iter().map(|&j| (j != NONE).then_some(HostId(j))).collect();
     Matching::new(outputs).expect("an algorithm's matching shares no port")

@@ -1,26 +1,30 @@
-//! Fixed matchings in turn.
+//! Round robin over fixed matchings, as the rotor switches of RotorNet do.
+//!
+//! The demand has no influence on the order of matchings.
 
 use super::lines::Lines;
 use super::plan::Builder;
 use super::{CircuitAlgorithm, CircuitError, CircuitParameters, CircuitScheduler, Configuration};
 use timeplane_model::{Demand, Duration, Matching, Named};
 
-/// Cyclic matchings in turn, whatever the demand is: host i to host i + k, for k from 1 to hosts - 1.
+/// Cyclic matchings in turn, for any demand: host i to host i + k, for k from 1 to hosts - 1.
 ///
-/// The rotor switches of RotorNet (William Mellette et al., "RotorNet: a scalable, low-complexity, optical datacenter
-/// network", SIGCOMM 2017). The next plan goes on where this one ends. A plan fills its window, as far as the number of
-/// configurations allows; the last one is cut to the window, and left out if it were shorter than the least open time.
+/// These are the rotor switches of RotorNet (William Mellette et al., "RotorNet: a scalable,
+/// low-complexity, optical datacenter network", SIGCOMM 2017). The next plan continues where this
+/// one ends. A plan fills its window as far as the limit on configurations allows. The last
+/// configuration is cut to the window, and left out if it would be shorter than the least open
+/// time.
 #[derive(Clone, Debug, Default)]
 pub struct RoundRobin {
-    /// How long a matching is open.
+    /// Open time of a matching.
     day: Option<Duration>,
-    /// The distance served last.
+    /// The distance k that was served last.
     last: usize,
 }
 
 impl RoundRobin {
-    /// With a matching open for `day`, or else for nine dark times (a duty cycle of 90 %) and at least a microsecond; in any
-    /// case for the least open time.
+    /// Opens each matching for `day`, or else for nine dark times (a duty cycle of 90 %) and at
+    /// least a microsecond. The least open time always applies.
     pub fn new(day: Option<Duration>) -> Self {
         Self { day, last: 0 }
     }

@@ -1,30 +1,35 @@
-//! Cutting a matrix with equal line sums into permutations, long ones first.
+//! Decomposition of a matrix with equal line sums into permutations, long ones first.
+//!
+//! Solstice and traffic matrix scheduling cut their demand with it.
 
 use super::augment::Augment;
 use super::lines::NONE;
 
-/// A slice may be shorter than the longest one by a 32nd: it takes a third of the time to find, and is no worse.
+/// A slice may be shorter than the longest possible one by 1/32: finding it takes a third of the
+/// time, and schedules are no worse.
 const NEAR: u64 = 32;
 
-/// A matrix of times whose lines all have one sum, and a perfect matching of entries of at least a threshold, which is a power of two of
-/// picoseconds and is halved where there is none.
+/// A matrix of times with equal line sums, and a perfect matching of entries of at least a
+/// threshold. The threshold is a power of two of picoseconds and is halved when there is no such
+/// matching.
 ///
-/// The matching is kept from one slice to the next: only pairs that have fallen below the threshold are matched anew.
+/// The matching is kept from one slice to the next: only pairs that have fallen below the threshold
+/// are matched again.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Slices {
     ports: usize,
     threshold: u64,
-    /// Row by row.
+    /// Times in picoseconds, row by row.
     time: Vec<u64>,
     graph: Augment,
-    /// The best matching so far; its edges are of no use.
+    /// The best matching so far; its edges are unused.
     best: Augment,
-    /// By column, its largest entry.
+    /// Largest entry of each column.
     columns: Vec<u64>,
 }
 
 impl Slices {
-    /// Begins with a matrix.
+    /// Starts with a new matrix.
     pub(super) fn begin(&mut self, ports: usize, time: &[u64]) {
         let largest = time.iter().copied().max().unwrap_or(0);
         self.threshold = largest.checked_ilog2().map_or(0, |bits| 1 << bits);
@@ -36,14 +41,15 @@ impl Slices {
         self.set_rows(self.threshold);
     }
 
-    /// Goes on with another matrix of the same ports, at the same threshold.
+    /// Continues with another matrix of the same size, at the same threshold.
     pub(super) fn go_on(&mut self, time: &[u64]) {
         self.time.copy_from_slice(time);
         self.raise(self.threshold);
     }
 
-    /// Finds the next slice and tells its length; `None` where nothing is left. If it can be longer than `worth`, it is about as long
-    /// as one can be, otherwise any of at least the threshold.
+    /// Finds the next slice and returns its length, or `None` if nothing is left. If the slice can
+    /// be longer than `worth`, it is about as long as possible. Otherwise it may be any slice of at
+    /// least the threshold.
     pub(super) fn next(&mut self, worth: u64) -> Option<u64> {
         if self.threshold == 0 {
             return None;
@@ -57,8 +63,8 @@ impl Slices {
         }
         let mut slice = self.smallest();
         if 2 * self.threshold > worth {
-            // There was no perfect matching of entries of twice the threshold. In another matrix since then there may be: a slice
-            // beyond is long enough.
+            // No perfect matching had entries of twice the threshold. The matrix may have changed
+            // since, but a slice of that length is long enough.
             let mut most = self.most().min(2 * self.threshold);
             while most.saturating_sub(slice) > slice / NEAR {
                 let middle = slice + (most - slice).div_ceil(2);
@@ -76,12 +82,12 @@ impl Slices {
         Some(slice)
     }
 
-    /// The permutation of the slice found.
+    /// The permutation of the slice that was found.
     pub(super) fn outputs(&self) -> &[u32] {
         self.graph.outputs()
     }
 
-    /// Takes the slice found off the matrix, or a part of its length.
+    /// Subtracts the slice that was found, or a part of its length, from the matrix.
     pub(super) fn cut(&mut self, slice: u64) {
         for i in 0..self.ports {
             let j = self.graph.outputs()[i] as usize;
@@ -99,7 +105,7 @@ impl Slices {
         pairs.map(|(i, &j)| self.time[i * self.ports + j as usize]).min().unwrap_or(0)
     }
 
-    /// The smallest of all lines' largest entries: no slice is longer.
+    /// The smallest of all lines' largest entries: an upper bound on the length of a slice.
     fn most(&mut self) -> u64 {
         self.columns.clear();
         self.columns.resize(self.ports, 0);

@@ -1,4 +1,6 @@
-//! Solstice.
+//! Solstice: long configurations first, so that the packet switch can carry the rest.
+//!
+//! Stuffing makes all line sums of the demand equal; slicing then cuts permutations from it.
 
 use super::cover_all::{keep_from_packets, packets_in, packets_until_bound};
 use super::lines::Lines;
@@ -8,47 +10,53 @@ use super::stuff::Stuffed;
 use super::{CircuitError, CircuitParameters, CircuitScheduler, Configuration};
 use timeplane_model::{Demand, Matching};
 
-/// Solstice: He Liu et al., "Scheduling techniques for hybrid circuit/packet networks" (CoNEXT 2015).
+/// Solstice: He Liu et al., "Scheduling techniques for hybrid circuit/packet networks" (CoNEXT
+/// 2015).
 ///
-/// Demand is stuffed until every line has the same sum. Then long slices are cut off first: a perfect matching of entries of
-/// at least a threshold is open for as long as its smallest entry, and the threshold, a power of two of picoseconds, is halved
-/// where there is none. It stops as soon as the packet switch can have carried the rest by the time the circuits
-/// are done, so that few configurations suffice where demand is skewed.
+/// The demand is stuffed until every line has the same sum. Then slices are cut off, longest first.
+/// A slice is a perfect matching of entries of at least a threshold, open for as long as its
+/// smallest entry. The threshold, a power of two of picoseconds, is halved when there is no such
+/// matching. Slicing stops as soon as the packet switch can have carried the rest by the end of the
+/// circuits, so that few configurations suffice for skewed demand.
 ///
-/// Three things differ from the paper, unless it is built [`as_published`](Self::as_published):
+/// Three things differ from the paper, except in [`as_published`](Self::as_published):
 ///
-/// - The paper takes any matching above the threshold. Here it is one whose smallest entry is about as large as it can be, found
-///   by bisection. Where large flows coincide, any one may be half as long as it could be, and cuts the other entries into
-///   pieces.
-/// - Demands shorter than half a dark time are left to the packet switch from the beginning, smallest first, as far as it can carry
-///   them by the time that any schedule takes. Otherwise they cut up the long ones, where demand is skewed.
-/// - Without a window, the last slice is no longer than needed for the packet switch to have carried the rest.
+/// - The paper takes any matching above the threshold. Here the smallest entry of the matching is
+///   about as large as possible, found by bisection. If large flows coincide, an arbitrary matching
+///   may be half as long, and cuts the other entries into pieces.
+/// - Demands shorter than half a dark time are left to the packet switch from the start, smallest
+///   first, as far as it can carry them by the time that any schedule takes. Otherwise they cut up
+///   the long demands if demand is skewed.
+/// - Without a window, the last slice is no longer than the packet switch needs to have carried the
+///   rest.
 ///
-/// All-stop by design; where only moved ports go dark, circuits that stay carry on. A slice shorter than the least open
-/// time is stretched, and what then remains is stuffed anew. A slice of nothing but stuffing is not set up.
+/// Solstice is designed for all-stop switches. If only moved ports go dark, circuits that stay
+/// carry on. A slice shorter than the least open time is stretched, and the remaining demand is
+/// stuffed again. A slice of nothing but stuffing is skipped.
 ///
-/// O(ports squared) per threshold and step of a bisection, of which a slice has about six, and O(ports squared / 64 + ports) per pair
-/// that is matched.
+/// Takes O(ports squared) per threshold and bisection step (about six for each slice), and O(ports
+/// squared / 64 + ports) per matched pair.
 #[derive(Clone, Debug)]
 pub struct Solstice {
-    /// Whether it is more than what the paper says.
+    /// Whether to deviate from the paper.
     refined: bool,
     stuffed: Stuffed,
     slices: Slices,
 }
 
 impl Solstice {
-    /// With empty buffers.
+    /// Creates the scheduler with empty buffers.
     pub fn new() -> Self {
         Self { refined: true, stuffed: Stuffed::default(), slices: Slices::default() }
     }
 
-    /// With any matching above a threshold, all demands treated alike, and full slices to the end, as the paper has it.
+    /// Follows the paper: any matching above a threshold, all demands treated alike, and full
+    /// slices to the end.
     pub fn as_published() -> Self {
         Self { refined: false, ..Self::new() }
     }
 
-    /// A plan; with `trim` its last slice is only as long as the packet switch needs it.
+    /// Makes a plan. With `trim`, the last slice is only as long as the packet switch needs it.
     fn run(
         &mut self,
         demand: &Demand,

@@ -1,21 +1,24 @@
-//! Demand made into a matrix whose lines all have one sum.
+//! QuickStuff: raises the entries of a demand until all line sums are equal.
+//!
+//! A matrix with equal line sums is a sum of permutations, so it can be cut into matchings.
 
 use super::lines::Lines;
 
-/// QuickStuff (He Liu et al., "Scheduling techniques for hybrid circuit/packet networks", CoNEXT 2015): raises entries until every line
-/// has the sum of the longest one. Entries that are there already are raised first, so that few new ones come; those may be on the
-/// diagonal, where a port idles. A matrix with equal line sums is a sum of permutations (Birkhoff), so that its positive entries have a
-/// perfect matching.
+/// QuickStuff (He Liu et al., "Scheduling techniques for hybrid circuit/packet networks", CoNEXT
+/// 2015). Raises entries until every line has the sum of the longest one. Positive entries are
+/// raised first, so that few new ones appear. New entries may be on the diagonal, where a port
+/// idles. A matrix with equal line sums is a sum of permutations (Birkhoff), so its positive
+/// entries have a perfect matching.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stuffed {
-    /// Row by row, picoseconds.
+    /// Times in picoseconds, row by row.
     pub(super) time: Vec<u64>,
     rows: Vec<u64>,
     columns: Vec<u64>,
 }
 
 impl Stuffed {
-    /// Stuffs a demand; O(ports squared). Returns the sum of every line.
+    /// Stuffs a demand in O(ports squared). Returns the sum of every line.
     pub(super) fn stuff(&mut self, demand: &Lines) -> u64 {
         let n = demand.ports;
         let sum = demand.longest();

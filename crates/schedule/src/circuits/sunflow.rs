@@ -1,4 +1,6 @@
-//! Sunflow.
+//! Sunflow: one uninterrupted circuit for each pair.
+//!
+//! It needs a switch of which only the moved ports go dark.
 
 use super::cover_all::{in_order, keep_from_packets, packets_in, packets_until_bound};
 use super::lines::{Lines, NONE};
@@ -7,20 +9,22 @@ use super::{CircuitAlgorithm, CircuitError, CircuitParameters, CircuitScheduler,
 use std::collections::BTreeSet;
 use timeplane_model::{Demand, Duration, Matching, Named};
 
-/// Sunflow: Xin Sunny Huang, Xiaoye Steven Sun and T. S. Eugene Ng, "Sunflow: efficient optical circuit scheduling for coflows" (CoNEXT
-/// 2016).
+/// Sunflow: Xin Sunny Huang, Xiaoye Steven Sun and T. S. Eugene Ng, "Sunflow: efficient optical
+/// circuit scheduling for coflows" (CoNEXT 2016).
 ///
-/// Ports are reserved one circuit at a time: as soon as both ports of a pair are free, the pair has them for a dark time and for
-/// all its demand, without interruption. Others go on meanwhile, so that it needs a switch of which only the moved ports go dark. No
-/// port is idle longer than its pairs' other ports are busy: all is done within twice the longest sum of a row or column, a
-/// dark time per pair included, in whatever order pairs come. Here the longest come first; circuits that stand need no dark time and
-/// come before all.
+/// Ports are reserved one circuit at a time. As soon as both ports of a pair are free, the pair
+/// reserves them for a dark time and for all its demand, without interruption. Other circuits carry
+/// on meanwhile, so only the moved ports may go dark. No port is idle longer than the other ports
+/// of its pairs are busy. So the plan ends within twice the longest row or column sum, one dark
+/// time per pair included, for any order of pairs. Here the longest demands come first; standing
+/// circuits need no dark time and come before all others.
 ///
-/// Beside a packet switch, the smallest demands are left to it as by [`CoverAll`](super::CoverAll). A configuration is the time
-/// between two moments at which circuits are set up, so that a bound on configurations bounds those moments; circuits stay up until a
-/// port of theirs is needed. A pair whose demand does not fit into the window gets what fits.
+/// With a packet switch, the smallest demands are left to it, as [`CoverAll`](super::CoverAll)
+/// does. A configuration lasts from one setup of circuits to the next, so a limit on configurations
+/// limits the number of setups. Circuits stay up until one of their ports is needed. A pair whose
+/// demand does not fit into the window gets what fits.
 ///
-/// O(sum over pairs of the pairs at both their ports).
+/// Takes O(sum over pairs of the pairs at both their ports).
 #[derive(Clone, Debug, Default)]
 pub struct Sunflow;
 
@@ -30,9 +34,9 @@ impl Sunflow {
         let mut ports = Ports::new(n, standing);
         let mut order = in_order(lines, u64::MAX);
         order.sort_by_key(|&(_, _, time)| std::cmp::Reverse(time));
-        // What stands first; stable.
+        // Standing circuits first; the sort is stable.
         order.sort_by_key(|&(i, j, _)| ports.output[i] != j as u32);
-        // Pairs waiting at a port, by their place in the order; senders, then receivers.
+        // Waiting pairs by port, as positions in the order; senders, then receivers.
         let mut waiting = vec![BTreeSet::new(); 2 * n];
         for (place, &(i, j, _)) in order.iter().enumerate() {
             waiting[i].insert(place);
@@ -41,7 +45,7 @@ impl Sunflow {
         let window = parameters.window.as_ps() as u64;
         let dark = parameters.dark.as_ps() as u64;
         let least = (parameters.least_open.as_ps() as u64).max(1);
-        // When a port becomes free, with the port; at first all are.
+        // Times at which ports become free; at first all are.
         let mut releases: BTreeSet<(u64, usize)> = (0..2 * n).map(|port| (0, port)).collect();
         let mut starts: Vec<Start> = Vec::new();
         let mut candidates = BTreeSet::new();
@@ -97,19 +101,19 @@ impl Sunflow {
     }
 }
 
-/// Circuits were set up at a time.
+/// The circuits that were set up at one time.
 struct Start {
     at: u64,
-    /// When all of them are up.
+    /// When all these circuits are up.
     up_from: u64,
     output: Vec<u32>,
 }
 
-/// What ports do.
+/// Partners and reservations of the ports.
 struct Ports {
     output: Vec<u32>,
     input: Vec<u32>,
-    /// Until when they are reserved; senders, then receivers.
+    /// When the reservation of each port ends; senders, then receivers.
     free: Vec<u64>,
     up_from: u64,
     last_end: u64,
@@ -125,7 +129,7 @@ impl Ports {
         ports
     }
 
-    /// Joins two ports, and leaves their partners without one.
+    /// Connects two ports and disconnects their previous partners.
     fn join(&mut self, i: usize, j: usize) {
         if self.output[i] != NONE {
             self.input[self.output[i] as usize] = NONE;

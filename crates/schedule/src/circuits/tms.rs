@@ -1,4 +1,6 @@
-//! Traffic matrix scheduling.
+//! Traffic matrix scheduling, Mordia's scheduler.
+//!
+//! It scales the demand to a doubly stochastic matrix and cuts that into permutations.
 
 use super::lines::Lines;
 use super::plan::Builder;
@@ -8,27 +10,29 @@ use super::{CircuitError, CircuitParameters, CircuitScheduler, Configuration};
 use crate::rates::{Hosts, Offered, scale_both};
 use timeplane_model::{Demand, Matching};
 
-/// Traffic matrix scheduling: George Porter et al., "Integrating microsecond circuit switching into the data center" (SIGCOMM 2013), of
-/// Mordia.
+/// Traffic matrix scheduling: George Porter et al., "Integrating microsecond circuit switching into
+/// the data center" (SIGCOMM 2013), the paper on Mordia.
 ///
-/// The demand is scaled until all line sums are one (Sinkhorn and Knopp), and cut into permutations with weights (Birkhoff and
-/// von Neumann), long ones first. Those with the largest weights share a frame in their proportion; how many, is chosen such that the
-/// frame, less dark time, times their weights is largest. A frame lasts as long as the busiest line's demand and the dark times do;
-/// what is left over then gets another one.
+/// The demand is scaled until all line sums are 1 (Sinkhorn and Knopp). It is then cut into
+/// weighted permutations, long ones first (Birkhoff and von Neumann). The permutations with the
+/// largest weights share a frame in proportion to their weights. Their number maximizes the open
+/// time of the frame times the sum of their weights. A frame lasts as long as the busiest line's
+/// demand plus the dark times; the remaining demand gets further frames.
 ///
-/// Scaling asks for a positive entry wherever a line needs one: pairs without demand count as a 1,000th of the mean. Where demand is
-/// skewed, the scaled matrix has little to do with it: that is the algorithm's weakness, see Solstice.
+/// Scaling requires a positive entry wherever a line needs one: pairs without demand count as
+/// 1/1000 of the mean. If demand is skewed, the scaled matrix resembles it little. This is the
+/// weakness of the algorithm that Solstice avoids.
 #[derive(Clone, Debug, Default)]
 pub struct Tms {
     stuffed: Stuffed,
     slices: Slices,
 }
 
-/// A row or column sum of 1 as integers.
+/// A row or column sum of 1, in integer units.
 const ONE: f64 = (1u64 << 40) as f64;
-/// Line sums are equal to this part when scaling ends.
+/// Relative difference of line sums at which scaling ends.
 const TOLERANCE: f64 = 1e-3;
-/// Rounds of scaling, at most: a skewed matrix would take very many, and what is missing is stuffed.
+/// Maximum rounds of scaling: a skewed matrix would take very many, and the difference is stuffed.
 const ROUNDS: u32 = 200;
 
 /// A permutation and its weight, in parts of [`ONE`].
@@ -38,12 +42,13 @@ struct Term {
 }
 
 impl Tms {
-    /// With empty buffers.
+    /// Creates the scheduler with empty buffers.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Scales and decomposes a demand; terms by falling weight. They add up to [`ONE`] or a little more.
+    /// Scales and decomposes a demand. Returns terms by decreasing weight, which add up to [`ONE`]
+    /// or a little more.
     fn decompose(&mut self, left: &Lines) -> Vec<Term> {
         let n = left.ports;
         let total: f64 = left.time.iter().map(|&t| t as f64).sum();
@@ -76,14 +81,15 @@ impl Tms {
     }
 }
 
-/// How many terms to take, and the sum of their weights: the most weight times open time of a frame.
+/// The number of terms to use and the sum of their weights, which maximize the weight times the
+/// open time of a frame.
 fn choose(terms: &[Term], demand: u64, dark: u64, room: u64) -> (usize, u64) {
     let (mut best, mut chosen, mut sum) = (0, (0, 0), 0);
     for (k, term) in (1u64..).zip(terms) {
         sum += term.weight;
         let darks = dark.saturating_mul(k);
         let open = room.saturating_sub(darks).min(demand);
-        // Over the length of the frame: a longer one is no gain in itself.
+        // Divided by the length of the frame: a longer frame has no value in itself.
         let worth = u128::from(sum) * u128::from(open) / u128::from((open + darks).max(1));
         if worth > best {
             (best, chosen) = (worth, (k as usize, sum));
@@ -121,7 +127,8 @@ impl CircuitScheduler for Tms {
                     break 'frames;
                 }
             }
-            // The largest terms may have nothing to do with what is left; all terms together reach every pair.
+            // The largest terms may cover none of the remaining demand; all terms together cover
+            // every pair.
             if !added && all {
                 break;
             }
@@ -153,7 +160,8 @@ mod tests {
                 continue;
             }
             let terms = tms.decompose(&lines);
-            // Each takes at least one entry away; the last one all that are left (Birkhoff's bound, with ports on themselves too).
+            // Each term removes at least one entry, and the last one all that are left. This is
+            // Birkhoff's bound, diagonal included.
             assert!(terms.len() <= (n - 1) * (n - 1) + 1, "{} terms for {n} hosts", terms.len());
             let mut sum = vec![0; n * n];
             for term in &terms {
@@ -168,7 +176,8 @@ mod tests {
                 assert_eq!((0..n).map(|x| sum[x * n + line]).sum::<u64>(), all);
             }
             assert!((0.999..1.001).contains(&(all as f64 / ONE)), "{all}");
-            // Scaled, two by two: D_ij D_kl / (D_il D_kj) stays as it is; with n = 4 all these pairs are off the diagonal.
+            // Scaling preserves D_ij D_kl / (D_il D_kj); with n = 4 all these pairs are off the
+            // diagonal.
             if n == 4 && case % 11 == 10 && lines.pairs().count() == 12 {
                 let at = |t: &[u64], i: usize, j: usize| t[i * n + j] as f64;
                 let ratio = |t: &[u64]| at(t, 0, 2) * at(t, 1, 3) / (at(t, 0, 3) * at(t, 1, 2));

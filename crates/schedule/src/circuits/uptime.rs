@@ -1,27 +1,31 @@
-//! When circuits are up, and whether a plan keeps the rules.
+//! When the circuits of a plan are up, and whether the plan obeys the rules.
+//!
+//! The rules are the window, the least open time, the dark time and the limit on configurations.
 
 use super::lines::{NONE, check_hosts};
 use super::{CircuitError, CircuitParameters, Configuration, Retune};
 use timeplane_model::{Duration, HostId, Matching};
 
-/// A circuit that carries without a break.
+/// An interval in which a circuit carries without interruption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Uptime {
-    /// Who sends.
+    /// The sending host.
     pub source: HostId,
-    /// To whom.
+    /// The receiving host.
     pub destination: HostId,
-    /// From when, since the plan's begin.
+    /// Start of the interval, from the start of the plan.
     pub begin: Duration,
-    /// Until when.
+    /// End of the interval, from the start of the plan.
     pub end: Duration,
 }
 
-/// When each circuit of a plan carries, by begin and source. Times without an open time are left out.
+/// The intervals in which each circuit of a plan carries, sorted by start and source. Empty
+/// intervals are left out.
 ///
-/// [`Retune::AllStop`]: during the open times of its configurations; open times that follow each other without dark time are
-/// one. [`Retune::Moved`]: as long as it stays in the matching, from [`CircuitParameters::dark`] after it first appears; from the
-/// beginning, if it is standing.
+/// Under [`Retune::AllStop`] a circuit carries during the open times of its configurations;
+/// consecutive open times without dark time form one interval. Under [`Retune::Moved`] it carries
+/// as long as it stays in the matching, from [`CircuitParameters::dark`] after it first appears, or
+/// from the start if it is standing.
 pub fn uptimes(plan: &[Configuration], parameters: &CircuitParameters, standing: Option<&Matching>) -> Vec<Uptime> {
     let mut all = Vec::new();
     follow(plan, parameters, standing, |up, _| {
@@ -33,22 +37,22 @@ pub fn uptimes(plan: &[Configuration], parameters: &CircuitParameters, standing:
     all
 }
 
-/// What is up at a sender.
+/// The circuit of a sender.
 #[derive(Clone, Copy)]
 struct Circuit {
     output: u32,
     begin: Duration,
-    /// The configuration in which it first appears; `None` where it was standing.
+    /// The configuration in which the circuit first appears; `None` if it was standing.
     since: Option<usize>,
 }
 
-/// A sum that stays at the longest span: plans from elsewhere may hold any times.
+/// A saturating sum: plans from other sources may contain any times.
 fn later(time: Duration, by: Duration) -> Duration {
     Duration::from_ps(time.as_ps().saturating_add(by.as_ps()))
 }
 
-/// Tells of every circuit when it ends, with the configuration in which it came; a circuit that is cut off before it is up ends at its begin
-/// or before.
+/// Calls `tell` for each circuit when it ends, with the configuration in which it appeared. The end
+/// of a circuit that never comes up is at or before its start.
 fn follow(
     plan: &[Configuration],
     parameters: &CircuitParameters,
@@ -88,7 +92,7 @@ fn follow(
     }
 }
 
-/// Whether a plan keeps all rules; see [`CircuitParameters::check_plan`].
+/// Checks that a plan obeys all rules; see [`CircuitParameters::check_plan`].
 pub(super) fn check(
     parameters: &CircuitParameters,
     hosts: u32,
@@ -101,7 +105,7 @@ pub(super) fn check(
         return Err(CircuitError::TooMany { found: plan.len(), most: parameters.most });
     }
     let mut before = standing;
-    // The sum of an adversary's times may not fit.
+    // The sum of adversarial times may overflow 64 bits.
     let mut length = 0i128;
     for (index, configuration) in plan.iter().enumerate() {
         let Configuration { matching, dark, open } = configuration;
@@ -140,7 +144,7 @@ pub(super) fn check(
     let mut short: Option<(usize, Duration)> = None;
     follow(plan, parameters, standing, |up, since| {
         let open = up.end - up.begin;
-        // What was standing when the plan began has been open before.
+        // A standing circuit has been open before.
         if let Some(index) = since
             && (open < parameters.least_open || open <= Duration::ZERO)
             && short.is_none_or(|(first, _)| index < first)

@@ -1,28 +1,34 @@
-//! Assignments of the highest weight.
+//! Maximum-weight assignments by the Hungarian method.
+//!
+//! The schedulers `eclipse`, `max_weight` and `hold` find their matchings with it.
 
 use super::lines::NONE;
 
-/// The Hungarian method by shortest augmenting paths (R. Jonker and A. Volgenant, "A shortest augmenting path algorithm for dense and
-/// sparse linear assignment problems", 1987): O(ports cubed).
+/// The Hungarian method by shortest augmenting paths (R. Jonker and A. Volgenant, "A shortest
+/// augmenting path algorithm for dense and sparse linear assignment problems", 1987): O(ports
+/// cubed).
 ///
-/// Exact as long as the largest weight times the number of ports is below 2^60; beyond that the lowest bits of the weights are ignored.
+/// Exact as long as the largest weight times the number of ports is below 2^60. Beyond that, the
+/// lowest bits of the weights are ignored.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Assignment {
     /// Negated weights, row by row.
     cost: Vec<i64>,
-    /// Potentials: no cost is below the sum of those of its row and column, and matched ones are equal to it.
+    /// Dual potentials: each cost is at least the sum of the potentials of its row and column, with
+    /// equality for matched pairs.
     rows: Vec<i64>,
     columns: Vec<i64>,
     output: Vec<u32>,
     input: Vec<u32>,
-    /// By column: the length of the shortest path there, the row before it, whether it is known to be final.
+    /// By column: length of the shortest path to it, the row before it, and whether the length is
+    /// final.
     length: Vec<i64>,
     from: Vec<u32>,
     done: Vec<bool>,
 }
 
 impl Assignment {
-    /// Per row of a square matrix, its column, all different, with the highest sum of weights.
+    /// Assigns a different column to each row of a square matrix, with the highest sum of weights.
     pub(super) fn solve(&mut self, ports: usize, weights: impl Iterator<Item = u64> + Clone) -> &[u32] {
         let largest = weights.clone().max().unwrap_or(0);
         let bits = u64::BITS - largest.leading_zeros() + usize::BITS - ports.leading_zeros();
@@ -39,7 +45,7 @@ impl Assignment {
         }
         self.done.clear();
         self.done.resize(ports, false);
-        // Rows that agree on different best columns are done.
+        // Rows with different cheapest columns are matched at once.
         for i in 0..ports {
             let row = &self.cost[i * ports..][..ports];
             let (j, &least) = row.iter().enumerate().min_by_key(|&(_, c)| *c).expect("a row has columns");
@@ -57,7 +63,7 @@ impl Assignment {
         &self.output
     }
 
-    /// Matches a row by the shortest path to a free column (Dijkstra), and moves the potentials along.
+    /// Matches a row by the shortest path to a free column (Dijkstra), and updates the potentials.
     fn augment(&mut self, ports: usize, start: usize) {
         self.length.fill(i64::MAX);
         self.done.fill(false);
@@ -124,7 +130,7 @@ mod tests {
         let mut assignment = Assignment::default();
         for case in 0..2000u64 {
             let ports = 1 + (case % 6) as usize;
-            // Few values, so that many are equal; or large ones.
+            // Small ranges, so that many weights are equal, and large ones.
             let bits = [1, 3, 20, 56][(case / 6 % 4) as usize];
             let weights: Vec<u64> =
                 (0..ports * ports).map(|e| mix64(case << 8 ^ e as u64 ^ 1 << 40) >> (64 - bits)).collect();
@@ -135,7 +141,7 @@ mod tests {
             let sum: u128 = outputs.iter().enumerate().map(|(i, &j)| u128::from(weights[i * ports + j as usize])).sum();
             assert_eq!(sum, best(&weights, ports, 0, 0), "{weights:?}");
         }
-        // Weights whose sums would not fit.
+        // Weights whose sums would overflow.
         let weights = vec![u64::MAX; 9];
         assert_eq!(assignment.solve(3, weights.into_iter()).len(), 3);
     }

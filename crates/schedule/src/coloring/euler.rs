@@ -1,46 +1,56 @@
-//! Colors all edges at once by Euler splits.
+//! Coloring of all edges of a bipartite multigraph at once, by Euler splits.
+//!
+//! Small degrees are colored edge by edge, because that is faster there.
 
 use super::halving::Halving;
 use super::table::Table;
 
-/// Not on a trail yet.
+/// The edge is on no trail yet.
 const UNSEEN: u8 = 2;
-/// Up to this degree, coloring edge by edge is faster: free colors of a vertex fit a word, and paths are short.
+/// Up to this degree, coloring edge by edge is faster: the free colors of a vertex fit into a word,
+/// and paths are short.
 const ONE_BY_ONE: usize = 64;
-/// Taken out of a split.
+/// The edge was taken out of a split.
 const REST: u8 = 3;
 
-/// Colors all edges of a bipartite multigraph at once, by halving it again and again.
+/// Colors all edges of a bipartite multigraph at once, by repeated halving.
 ///
-/// **Halving.** At every vertex, edges are paired as they come; pairs string edges into trails, the edges of a trail go to the
-/// two halves alternately (closed trails have even length, as the graph is bipartite). So each half gets half of every vertex's
-/// edges, rounded up or down. It takes one pass over the edges and one along the trails: no adjacency lists, no dummy edges.
-/// Later halvings treat all parts at once.
+/// **Halving.** At every vertex, edges are paired in input order. Pairs string edges into trails,
+/// and the edges of a trail go to the two halves alternately. (Closed trails have even length
+/// because the graph is bipartite.) So each half gets half of every vertex's edges, rounded up or
+/// down. It takes one pass over the edges and one along the trails, without adjacency lists or
+/// dummy edges. Later halvings treat all parts at once.
 ///
-/// **Any degree** D (after H. N. Gabow, "Using Euler partitions to edge color bipartite multigraphs", 1976): halve into
-/// parts of degree a and b, a + b = D; color the first recursively, add as many of its colors to the second as
-/// make its degree a power of two, and color that by halving alone. With D odd, the vertices of degree D are to get the smaller half
-/// in the first part. Trails that begin at them are laid so; one that joins two on the same side can not be, and
-/// loses its last edge. Those few edges come last, by alternating paths (as in [`Paull`](super::Paull)).
+/// **Any degree** D (after H. N. Gabow, "Using Euler partitions to edge color bipartite
+/// multigraphs", 1976). Halve into parts of degree a and b, a + b = D, and color the first part
+/// recursively. Add as many of its colors to the second part as make its degree a power of two, and
+/// color that by halving alone. If D is odd, the vertices of degree D must get the smaller half in
+/// the first part, so trails that start at them are laid that way. A trail that joins two such
+/// vertices on the same side cannot be, and loses its last edge. Those few edges are colored last,
+/// by alternating paths (as in [`Paull`](super::Paull)).
 ///
-/// Up to degree 64 that is slower than to color all edges one after the other by such paths, which is done then: O(V) per
-/// edge at worst, but few edges need a path, and those are short. Above, it is O(E log D) for E edges, plus O(V) per edge left
-/// out, of which there are at most V/2 per odd degree met.
+/// Up to degree 64, coloring all edges one after the other by such paths is faster, and is done. It
+/// takes O(V) per edge at worst, but few edges need a path, and paths are short. Above degree 64,
+/// coloring takes O(E log D) for E edges, plus O(V) per edge left out, of which there are at most
+/// V/2 per odd degree on the way down.
 ///
-/// Time and memory also grow with V x D, as vertices have slots for all colors: little where most have about the largest degree.
+/// Time and memory also grow with V x D, because vertices have entries for all colors. That is
+/// little if most vertices have about the largest degree.
 ///
-/// Buffers are kept: no allocation once calls have been as large as they get. The same edges in the same order get the same colors.
+/// Buffers are kept: nothing is allocated once they have reached their largest size. The same edges
+/// in the same order get the same colors.
 #[derive(Clone, Debug, Default)]
 pub struct EulerSplit {
     halving: Halving,
     trails: Trails,
-    /// Edges to split, or colored so far; those of second halves, outermost first; those left out.
+    /// Edges to split, later edges colored so far; then edges of second halves, outermost first;
+    /// then edges left out.
     order: Vec<u32>,
     second: Vec<u32>,
     rest: Vec<u32>,
     /// The splits on the way down.
     levels: Vec<Level>,
-    /// A part that is colored by halving alone: its edges, their ends and classes.
+    /// A part that is colored by halving alone: its edges, their end points and their classes.
     part: Vec<u32>,
     ends: Vec<(u32, u32)>,
     class: Vec<u16>,
@@ -49,24 +59,25 @@ pub struct EulerSplit {
 
 #[derive(Clone, Copy, Debug)]
 struct Level {
-    /// In [`EulerSplit::second`], where its second half ends.
+    /// End of the second half in [`EulerSplit::second`].
     end: usize,
-    /// Colors of the halves.
+    /// Number of colors of the two halves.
     first: usize,
     second: usize,
 }
 
 impl EulerSplit {
-    /// With empty buffers.
+    /// Creates the coloring with empty buffers.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Properly colors `edges`, (left, right) vertices each below `left` and `right`, with the fewest colors: the largest
-    /// degree, which is returned. `out` is filled with a color for every edge.
+    /// Properly colors `edges` with the fewest colors. Edges are pairs of a left and a right
+    /// vertex, numbered below `left` and `right`. Returns the largest degree, which is the number
+    /// of colors. Writes a color for every edge to `out`.
     ///
     /// # Panics
-    /// Where an edge names a vertex that does not exist, or a degree is above 32 768.
+    /// Panics if an edge names a vertex that does not exist, or if a degree exceeds 32 768.
     pub fn color(&mut self, left: usize, right: usize, edges: &[(u32, u32)], out: &mut Vec<u16>) -> usize {
         check(left, right, edges);
         let degree = self.trails.count_degrees(left, right, edges);
@@ -90,21 +101,23 @@ impl EulerSplit {
         degree
     }
 
-    /// Spreads `edges` evenly over `colors`, a power of two, by halving alone: a vertex of degree d has at least d / `colors`
-    /// edges of each rounded down, and at most that rounded up. So the coloring is proper if no degree is above `colors`. `out` is
-    /// filled with a color for every edge.
+    /// Spreads `edges` evenly over `colors`, a power of two, by halving alone. Of the d edges of a
+    /// vertex, each color gets d / `colors`, rounded up or down. So the coloring is proper if no
+    /// degree exceeds `colors`. Writes a color for every edge to `out`.
     ///
-    /// This is how Fastpass (Perry et al., SIGCOMM 2014, section 4) chooses paths: with hosts of one rack over four paths of equal
-    /// rate, each path gets a quarter of every rack's packets.
+    /// Fastpass (Perry et al., SIGCOMM 2014, section 4) chooses paths in this way. With hosts of
+    /// one rack over four paths of equal rate, each path gets a quarter of every rack's packets.
     ///
     /// # Panics
-    /// Where an edge names a vertex that does not exist, or `colors` is not a power of two up to 32 768.
+    /// Panics if an edge names a vertex that does not exist, or if `colors` is not a power of two
+    /// up to 32 768.
     pub fn color_within(&mut self, left: usize, right: usize, edges: &[(u32, u32)], colors: usize, out: &mut Vec<u16>) {
         assert!(colors.is_power_of_two() && colors <= 1 << 15, "{colors} colors");
         self.halving.classes(left, right, edges, colors.trailing_zeros(), out);
     }
 
-    /// Splits until the first half's degree is a power of two; halves are ranges of `order` afterwards.
+    /// Splits until the first half's degree is a power of two. Halves are ranges of `order`
+    /// afterwards.
     fn split_down(&mut self, left: usize, right: usize, edges: &[(u32, u32)], mut degree: usize) {
         self.order.clear();
         self.order.extend(0..edges.len() as u32);
@@ -140,7 +153,8 @@ impl EulerSplit {
         self.part.extend_from_slice(&self.order);
         self.halve_part(left, right, edges, innermost, 0, out);
         while let Some(level) = self.levels.pop() {
-            // Colors of the first half that make the second one's number a power of two.
+            // The number of colors kept back, so that the others and those of the second half make
+            // a power of two.
             let all = level.second.next_power_of_two();
             let keep = level.first - (all - level.second);
             self.part.clear();
@@ -191,21 +205,21 @@ fn check(left: usize, right: usize, edges: &[(u32, u32)]) {
     assert!(edges.len() < u32::MAX as usize / 2, "{} edges", edges.len());
 }
 
-/// Halves a graph with a wish for some vertices; buffers of one halving.
+/// Halves a graph with control over some vertices' shares; holds the buffers of one halving.
 #[derive(Clone, Debug, Default)]
 struct Trails {
-    /// Per vertex (left ones first), the edge that has no partner there yet.
+    /// By vertex, left ones first: the edge that has no partner there yet.
     single: Vec<u32>,
-    /// Per edge, its partners at the left and the right end; its own number after the last edge's is nobody.
+    /// By edge, its partners at the left and right end; the number of edges stands for no partner.
     partner: Vec<[u32; 2]>,
-    /// Per edge, 0 or 1, [`UNSEEN`] before; [`REST`].
+    /// By edge: half 0 or 1, [`UNSEEN`] before that, or [`REST`].
     half: Vec<u8>,
-    /// Per vertex.
+    /// Number of edges by vertex.
     degree: Vec<u32>,
 }
 
 impl Trails {
-    /// Counts all degrees; returns the largest.
+    /// Counts all degrees and returns the largest.
     fn count_degrees(&mut self, left: usize, right: usize, ends: &[(u32, u32)]) -> usize {
         self.degree.clear();
         self.degree.resize(left + right, 0);
@@ -216,7 +230,8 @@ impl Trails {
         self.degree.iter().copied().max().unwrap_or(0) as usize
     }
 
-    /// Halves a graph of at most `degree`; vertices of just that degree, if it is odd, have less in the first half.
+    /// Halves a graph of at most `degree`. If `degree` is odd, vertices of that degree have fewer
+    /// edges in the first half.
     fn halve_by_degree(&mut self, left: usize, right: usize, ends: &[(u32, u32)], degree: usize) {
         self.pair(left, right, ends);
         if degree % 2 == 1 {
@@ -227,7 +242,8 @@ impl Trails {
                 }
                 let e = self.single[vertex] as usize;
                 if self.half[e] != UNSEEN {
-                    // The end of another one's trail: in the first half, if that began on this side.
+                    // The end of another vertex's trail, in the first half if that vertex is on
+                    // this side.
                     if self.half[e] == 0 {
                         self.half[e] = REST;
                     }
@@ -255,11 +271,11 @@ impl Trails {
         self.partner.resize(ends.len() + 1, [nobody; 2]);
         self.half.clear();
         self.half.resize(ends.len() + 1, UNSEEN);
-        // Trails end where they were before, and at nobody.
+        // The entry for no partner counts as seen, so that walks end there, too.
         self.half[ends.len()] = 0;
         for (e, &(u, v)) in ends.iter().enumerate() {
             for (side, vertex) in [u as usize, left + v as usize].into_iter().enumerate() {
-                // Without a branch: whether a partner waits is as good as random.
+                // Written without a branch, because whether a partner waits is as good as random.
                 let waits = &mut self.single[vertex];
                 let with = *waits;
                 *waits = if with == nobody { e as u32 } else { nobody };
@@ -269,7 +285,8 @@ impl Trails {
         }
     }
 
-    /// Along a trail from edge `e`, over its end on `side` first, until nobody follows or who does was there before.
+    /// Follows a trail from edge `e`, over its end on `side` first, up to its end or to an edge
+    /// that was seen before.
     fn walk(&mut self, mut e: usize, side: usize) {
         let mut half = self.half[e];
         let mut side = side;

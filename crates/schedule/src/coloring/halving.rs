@@ -1,33 +1,38 @@
-//! Halving a bipartite multigraph again and again, all parts at once.
+//! Repeated halving of a bipartite multigraph, all parts at once.
+//!
+//! Euler splits color with it wherever the number of colors is a power of two.
 
-/// A pair that no walk has come to.
+/// A pair of slots that no walk has reached.
 const UNSEEN: u8 = 2;
 
-/// Spreads edges over a power of two of classes; buffers are kept.
+/// Spreads edges over a power of two of classes; keeps its buffers.
 ///
-/// Edges lie in slots, so that partners at their left ends are neighbors, slots 2 p and 2 p + 1. Only partners at right ends
-/// are written down. A walk then goes over two edges per step: in by one of a pair, out by the other one, on by its partner
-/// at the right. It puts the edge it comes in by into half 0, the other one into half 1.
+/// Edges lie in slots, and partners at the left end are neighbors: slots 2 p and 2 p + 1. Only
+/// partners at the right end are stored. A walk covers two edges per step: it enters a pair by one
+/// edge and leaves it by the other, whose right partner is in the next pair. It puts the edge that
+/// it entered by into half 0 and the other one into half 1.
 ///
-/// A left vertex has blocks of 2^times slots; slots without an edge belong to a vertex of their own at the right. After t halvings
-/// each aligned group of 2^t slots holds one slot of each class, in order of class. For the next halving two such groups are
-/// interleaved.
+/// A left vertex has blocks of 2^times slots. Slots without an edge belong to an extra vertex at
+/// the right. After t halvings each aligned group of 2^t slots holds one slot of each class, in
+/// order of class. The next halving interleaves two such groups.
 ///
-/// Where a vertex has an odd number of edges in a class, one is left over there. Those are partners of each other, whatever
-/// their vertices: that binds nobody else, and every walk is closed, so that there are few of them. (A processor that
-/// mispredicts the end of a walk loses the time of several steps.)
+/// If a vertex has an odd number of edges in a class, one edge is left over there. Leftover
+/// edges become partners of each other, whatever their vertices are. This constrains no other edge,
+/// and it makes every walk closed, so that there are few walks. (Each mispredicted end of a walk
+/// costs the time of several steps.)
 #[derive(Clone, Debug, Default)]
 pub(super) struct Halving {
-    /// Per slot, the edge in the upper half and its right vertex in the lower; and those after this halving. Block 0 is nobody's.
+    /// By slot, the edge in the upper half of the word and its right vertex in the lower; then the
+    /// same for the next halving. Block 0 belongs to no vertex.
     slots: Vec<u64>,
     next: Vec<u64>,
-    /// Per left vertex, its next slot; at a block's begin, none.
+    /// By left vertex, its next slot; at the start of a block, the vertex has none.
     at: Vec<u32>,
-    /// Per right vertex and class, the slot that has no partner there yet, or 0.
+    /// By right vertex and class, the slot that has no partner there yet, or 0.
     single: Vec<u32>,
-    /// Per slot, its partner at the right with the lowest bit flipped: where the walk goes out again.
+    /// By slot, its right partner with the lowest bit flipped: the slot by which the walk leaves.
     onward: Vec<u32>,
-    /// Per pair of slots, which of the two is in half 0.
+    /// By pair of slots, which of the two is in half 0.
     first: Vec<u8>,
 }
 
@@ -35,10 +40,10 @@ impl Halving {
     /// Halves `times` times, at most 15, and writes every edge's class, from 0 to 2^times - 1.
     ///
     /// # Panics
-    /// Where an edge names a vertex that does not exist.
+    /// Panics if an edge names a vertex that does not exist.
     pub(super) fn classes(&mut self, left: usize, right: usize, ends: &[(u32, u32)], times: u32, class: &mut Vec<u16>) {
         class.clear();
-        // One more, for slots without an edge.
+        // One more entry, for slots without an edge.
         class.resize(ends.len() + 1, 0);
         if times > 0 {
             self.place(left, right, ends, times);
@@ -58,7 +63,7 @@ impl Halving {
         class.truncate(ends.len());
     }
 
-    /// Puts the edges into slots, with partners for the first halving.
+    /// Puts the edges into slots, and finds partners for the first halving.
     fn place(&mut self, left: usize, right: usize, ends: &[(u32, u32)], times: u32) {
         let block = 1u32 << times;
         let none = ((ends.len() as u64) << 32) | right as u64;
@@ -116,7 +121,7 @@ impl Halving {
         }
     }
 
-    /// Orders slots for the halving after halving `time` of `times`, with their partners.
+    /// Orders slots for the halving after number `time` of `times`, and finds their partners.
     fn interleave(&mut self, right: usize, time: u32, times: u32) {
         let (classes, before) = (1u32 << time, 1usize << (times - 1));
         self.next.clear();
@@ -141,7 +146,8 @@ impl Halving {
     }
 }
 
-/// Makes a slot the partner of the one that waits, or lets it wait. Without a branch: which of both is as good as random.
+/// Makes a slot the partner of the waiting one, or lets it wait. Written without a branch, because
+/// which of the two happens is as good as random.
 #[inline(always)]
 fn meet(waits: &mut u32, onward: &mut [u32], slot: u32) {
     let with = *waits;
@@ -150,7 +156,7 @@ fn meet(waits: &mut u32, onward: &mut [u32], slot: u32) {
     onward[with as usize] = slot ^ 1;
 }
 
-/// Makes the slots that are not 0 partners of each other.
+/// Pairs up the slots that are not 0.
 fn meet_all(slots: impl Iterator<Item = u32>, onward: &mut [u32]) {
     let mut waits = 0;
     for slot in slots {

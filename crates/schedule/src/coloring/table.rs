@@ -1,26 +1,29 @@
-//! Which edge has which color at which vertex, and recoloring along alternating paths.
+//! A table of edges by vertex and color, and recoloring along alternating paths.
+//!
+//! Both coloring algorithms insert single edges with it.
 
 /// No edge.
 const NONE: u32 = u32::MAX;
 
-/// A partial proper coloring. Vertices are numbered left ones first. The edges' ends and colors are kept by the caller.
+/// A partial proper coloring. Left vertices are numbered first. The caller keeps the end points and
+/// colors of edges.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Table {
     left: usize,
     colors: usize,
-    /// Words of a vertex in `free`.
+    /// Number of words per vertex in `free`.
     words: usize,
-    /// `at[vertex * colors + color]`: the edge there.
+    /// `at[vertex * colors + color]` is the edge of that color at that vertex.
     at: Vec<u32>,
-    /// Bits of the colors that a vertex has no edge of.
+    /// Bit sets of the colors of which a vertex has no edge.
     free: Vec<u64>,
-    /// Edges of the path that was recolored last, and of the one that was not.
+    /// Edges of the path that was recolored last, and of the alternative path.
     moved: Vec<u32>,
     other: Vec<u32>,
 }
 
 impl Table {
-    /// Forgets everything.
+    /// Removes all edges and sets the size.
     pub(super) fn reset(&mut self, left: usize, right: usize, colors: usize) {
         let vertices = left + right;
         self.left = left;
@@ -47,7 +50,7 @@ impl Table {
         }
     }
 
-    /// Takes an edge's color away.
+    /// Removes the color of an edge.
     pub(super) fn lift(&mut self, (u, v): (u32, u32), color: u16) {
         for vertex in [u as usize, self.left + v as usize] {
             self.at[vertex * self.colors + color as usize] = NONE;
@@ -60,12 +63,15 @@ impl Table {
         &self.moved
     }
 
-    /// Colors an edge, recoloring others where it must; `None` where an end has edges of all colors.
+    /// Colors an edge, and recolors others if necessary. Returns `None` if an end has edges of all
+    /// colors.
     ///
-    /// With no color free at both ends, take a free at the left end, b at the right. The path of alternately b and a from
-    /// the left end and that of a and b from the right end do not meet: by sides, a meeting would close a cycle of odd length.
-    /// Either may be recolored; the shorter is. Each path has at most one vertex more on its own side than on the other, so
-    /// that the shorter has fewer edges than the smaller side has vertices.
+    /// If no color is free at both ends, let a be a color free at the left end and b one free at
+    /// the right end. The path of alternately b and a edges from the left end and that of a and b
+    /// edges from the right end do not meet: a meeting would close a cycle of odd length. Either
+    /// path may be recolored; the shorter one is. Each path has at most one vertex more on its own
+    /// side than on the other. So the shorter one has fewer edges than the smaller side has
+    /// vertices.
     pub(super) fn insert(&mut self, edge: usize, ends: &[(u32, u32)], colors: &mut [u16]) -> Option<u16> {
         self.moved.clear();
         let (u, v) = ends[edge];
@@ -82,10 +88,10 @@ impl Table {
         Some(color)
     }
 
-    /// Recolors one of two paths: the one from `y` makes room for `a`, the one from `x` for `b`.
+    /// Recolors one of two paths. The path from `y` makes room for `a`, the path from `x` for `b`.
     fn make_room(&mut self, x: usize, y: usize, a: u16, b: u16, ends: &[(u32, u32)], colors: &mut [u16]) -> u16 {
         self.other.clear();
-        // `moved` is the path from y, `other` the one from x; both grow at the same pace.
+        // `moved` is the path from `y`, `other` the path from `x`; both grow at the same pace.
         let (mut p, mut q) = (y, x);
         let (mut of_p, mut of_q) = (a, b);
         loop {
@@ -119,7 +125,8 @@ impl Table {
             vertex = self.across(ends[e], vertex);
             self.exchange(vertex, a, b);
         }
-        // Both ends of the path had one of the colors; where it is empty, `from` was toggled twice.
+        // Both ends of the path had one of the two colors. If the path is empty, `from` is toggled
+        // twice.
         for end in [from, vertex] {
             self.toggle_free(end, a);
             self.toggle_free(end, b);

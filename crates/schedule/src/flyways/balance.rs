@@ -1,25 +1,27 @@
-//! Shares: each pair's traffic is moved to where it makes the busiest place less busy.
+//! Balancing of shares: moves each pair's traffic to where it makes the busiest place less busy.
 //!
-//! Without integers that is a linear program. It is not solved as one, as a controller asks for it with every link that it tries: instead the
-//! sum of a power of all places' times is made smaller, pair by pair, along exact line searches. That sum is convex, and pairs do not
-//! restrict each other, so that descending pair by pair leads to its least value; the higher the power, the nearer that is to the least
-//! maximum. Powers go up in steps, as a high one alone would creep along between places that are equally busy.
+//! With real-valued shares this is a linear program. It is not solved as one, because the planner
+//! balances again for every link that it tries. Instead, the sum of a power of all places' times is
+//! reduced, pair by pair, by exact line searches. That sum is convex, and pairs do not restrict
+//! each other, so this descent leads to its minimum. The higher the power, the nearer the result is
+//! to the least maximum. Powers rise in steps, because a high power alone makes slow progress
+//! between places that are equally busy.
 
 use super::fluid::Fluid;
 use super::places::Way;
 
-/// Powers of a full balance, one after the other, and rounds over all pairs for each.
+/// Powers of a full balance in order, with the number of rounds over all pairs for each.
 const POWERS: [i32; 4] = [4, 16, 64, 256];
 const ROUNDS: usize = 12;
-/// Of a balance in between.
+/// Power of a quick balance during a trial.
 pub(super) const TRIAL_POWER: i32 = 64;
-/// Halvings of a line search.
+/// Number of halvings of a line search.
 const HALVINGS: usize = 24;
-/// Prices that differ by less are equal.
+/// Relative difference below which prices count as equal.
 const EQUAL: f64 = 1e-3;
 
 impl Fluid {
-    /// Moves shares until little changes, from where they are; what is kept is never slower.
+    /// Moves shares from their current state until little changes. The result is never slower.
     pub(super) fn balance(&mut self) {
         let mut best = (self.busiest(), self.clone());
         for power in POWERS {
@@ -32,7 +34,7 @@ impl Fluid {
         *self = best.1;
     }
 
-    /// A few rounds at a high power over all pairs, or over those that a link is for.
+    /// Runs a few rounds at a high power, over all pairs or over those that can use one link.
     pub(super) fn rounds(&mut self, power: i32, rounds: usize, only: Option<usize>) {
         let racks = only.and_then(|slot| self.links[slot]).map(|l| (l.a, l.b));
         let touched = |k: &usize| {
@@ -56,14 +58,15 @@ impl Fluid {
         }
     }
 
-    /// The power mean of all times without its division: a little above the longest.
+    /// The power mean of all times without its division: slightly more than the longest time.
     pub(super) fn soft(&self, power: i32) -> f64 {
         let most = self.busiest();
         if most == 0.0 {
             return 0.0;
         }
         let sum: f64 = (0..self.load.len()).map(|p| (self.takes(p) / most).powi(power)).sum();
-        // The root of a number near 1 by its series' first terms would do; a few Newton steps are as plain and exact.
+        // A series expansion of the root near 1 would do, but a few Newton steps are as simple, and
+        // exact.
         let mut root = 1.0 + (sum - 1.0) / f64::from(power);
         for _ in 0..40 {
             let step = (root - sum / root.powi(power - 1)) / f64::from(power);
@@ -75,7 +78,8 @@ impl Fluid {
         most * root
     }
 
-    /// Moves a pair's bytes from its dearest way to the cheapest one; whether anything moved.
+    /// Moves a pair's bytes from its most expensive way to the cheapest one. Returns whether any
+    /// moved.
     fn relieve(&mut self, k: usize, prices: &mut Prices) -> bool {
         let pair = &self.pairs[k];
         let (here, there) = (&self.at[pair.from], &self.at[pair.to]);
@@ -111,7 +115,7 @@ impl Fluid {
         true
     }
 
-    /// Bytes to move until both ways cost the same, or all of them.
+    /// Bytes to move until both ways cost the same, at most all of them.
     fn until_equal(&self, from: &Choice, to: &Choice, prices: &Prices) -> f64 {
         let falls = |moved: f64| {
             let off = from.way.places().iter().filter(|&&p| !to.way.has(p));
@@ -142,14 +146,14 @@ struct Choice {
     slot: Option<usize>,
     way: Way,
     price: f64,
-    /// What of the pair takes it.
+    /// Bytes of the pair that take the way.
     bytes: f64,
 }
 
-/// What a byte more costs, by place: the slope of the sum of powers.
+/// Cost of one more byte by place: the slope of the sum of powers.
 struct Prices {
     power: i32,
-    /// Seconds that count as 1.
+    /// Number of seconds that count as 1.
     unit: f64,
     price: Vec<f64>,
 }
@@ -163,7 +167,7 @@ impl Prices {
     }
     fn at(&self, fluid: &Fluid, place: usize, more: f64) -> f64 {
         let time = fluid.setup[place] + (fluid.load[place] + more).max(0.0) / fluid.rate[place];
-        // Bounded, so that a sum of prices stays a number.
+        // Limited, so that sums of prices stay finite.
         (time / self.unit).min(10.0).powi(self.power - 1) / fluid.rate[place]
     }
     fn refresh(&mut self, fluid: &Fluid, place: usize) {

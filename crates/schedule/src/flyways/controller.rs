@@ -1,27 +1,30 @@
-//! Links are added while they help, and exchanged for better ones.
+//! The flyway planner: adds links while they help, and exchanges them for better ones.
+//!
+//! A policy proposes the links, the planner measures how much they help.
 
 use super::balance::TRIAL_POWER;
 use super::{Candidate, Evaluation, Fluid, FlywayError, FlywayPlan, Link, LinkSet, Policy, Traffic, Wired, evaluate};
 use std::sync::Arc;
 use timeplane_model::Duration;
 
-/// What is planned for.
+/// Input of a plan.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// What racks have for each other.
+    /// Demand between racks.
     pub traffic: &'a Traffic,
-    /// What is there without links.
+    /// Capacities of the tree.
     pub wired: &'a Wired,
-    /// Links that were up before. One between the same racks needs no setup.
+    /// Links that were up before. A new link between the same racks needs no setup.
     pub standing: &'a [Link],
-    /// Whether the plan begins with them, as far as they are feasible. If not, they are down until something asks for them.
+    /// Whether the plan starts with the standing links, as far as they are feasible. Otherwise they
+    /// are down until the planner adds them again.
     pub keep: bool,
-    /// How long others need before they carry; not negative.
+    /// Setup time of links that were not up before; not negative.
     pub setup: Duration,
 }
 
 impl<'a> Request<'a> {
-    /// With no links before, that are up at once.
+    /// A request without standing links and without setup time.
     pub fn new(traffic: &'a Traffic, wired: &'a Wired) -> Self {
         Self { traffic, wired, standing: &[], keep: false, setup: Duration::ZERO }
     }
@@ -29,40 +32,48 @@ impl<'a> Request<'a> {
 
 /// Plans links and shares by a policy.
 ///
-/// Time and again it asks the policy for links that relieve the busiest wire, and takes the first that helps; where none does, wires that are
-/// almost as busy are tried. Help is measured with shares moved, as a mean of all places' times at a high power: of several that are equally
-/// busy, one may be relieved at a time. When nothing helps any more, links make room: those at the racks of a link that the policy would
-/// add if nothing were up, and each by itself, the least used first. If what comes in their place is better, that stays. At last go those that
-/// carry nothing.
+/// The planner repeatedly asks the policy for links that relieve the busiest wire, and takes the
+/// first that helps. If none helps, it tries wires that are almost as busy. It measures help after
+/// moving shares, as a mean of all places' times at a high power. So one of several equally busy
+/// places may be relieved at a time.
+///
+/// When no link helps any more, the planner tries exchanges. It takes down all links at the racks
+/// of a link that the policy would add if nothing were up, or one single link, the least used
+/// first. If the links that take their place are better, they stay. Finally it takes down links
+/// that carry nothing.
 #[derive(Clone)]
 pub struct FlywayPlanner {
     policy: Arc<dyn Policy>,
-    /// Exchanges are tried until they have looked at so many pairs of racks with traffic, each once per try: 50,000. A small network is
-    /// searched as long as anything helps, in one of 150 racks that all send to each other two exchanges are tried.
+    /// Limit on the effort for exchanges: number of tries times pairs of racks with traffic;
+    /// 50,000. A small network is searched as long as anything helps. In a network of 150 racks
+    /// that all send to each other, two exchanges are tried.
     pub effort: usize,
-    /// Wires for which links are looked for before nothing helps: 16; after an exchange 3.
+    /// Number of wires for which links are looked for before the planner concludes that nothing
+    /// helps: 16; after an exchange 3.
     pub wires: usize,
-    /// Candidates for a wire that are tried: 6.
+    /// Number of candidates tried for a wire: 6.
     pub trials: usize,
 }
 
 /// Wires that take at least this share of the busiest place's time are relieved.
 const ALMOST: f64 = 0.97;
-/// Wires that are looked at when a link has made room.
+/// Number of wires that are considered after a link has been taken down.
 const AFTER_EXCHANGE: usize = 3;
-/// What counts as help, as a share.
+/// Least relative improvement that counts as help.
 const HELP: f64 = 1e-4;
 
 impl FlywayPlanner {
-    /// One that follows a policy.
+    /// A planner that follows a policy, with default limits.
     pub fn new(policy: Arc<dyn Policy>) -> Self {
         Self { policy, effort: 50_000, wires: 16, trials: 6 }
     }
 
-    /// Decides which links are up, and what goes over them. `links` has none up before, and those of the plan afterwards.
+    /// Decides which links are up and what they carry. No link of `links` may be up before;
+    /// afterwards those of the plan are.
     ///
     /// # Errors
-    /// Where tree, traffic and links are of different sizes, a wire has no rate, links are up before, or the setup time is negative.
+    /// Fails if tree, traffic and links have different sizes, if a wire has no rate, if links are
+    /// up before, or if the setup time is negative.
     pub fn plan<L: LinkSet + Clone>(&self, request: &Request<'_>, links: &mut L) -> Result<FlywayPlan, FlywayError> {
         let Request { traffic, wired, standing, .. } = *request;
         wired.check(traffic)?;
@@ -105,7 +116,7 @@ impl FlywayPlanner {
         Ok(plan)
     }
 
-    /// How long a link needs before it carries.
+    /// Setup time of a link.
     fn setup(request: &Request<'_>, link: &Link) -> Duration {
         if request.standing.iter().any(|s| s.joins_as(link)) { Duration::ZERO } else { request.setup }
     }
@@ -125,7 +136,7 @@ impl FlywayPlanner {
         }
     }
 
-    /// What comes of adding a link, if it helps.
+    /// The state after adding a link, if the link helps.
     fn tried<L: LinkSet + Clone>(request: &Request<'_>, state: &State<L>, candidate: &Candidate) -> Option<State<L>> {
         let Candidate { a, b, offer } = *candidate;
         let link = offer.link(a, b);
@@ -137,7 +148,7 @@ impl FlywayPlanner {
         (then.soft < state.soft * (1.0 - HELP)).then_some(then)
     }
 
-    /// A better plan: with a link that others make room for, or without one of the links. Every try is counted.
+    /// A better plan in which a link displaces others, or one link is removed. Counts every try.
     fn exchanged<L: LinkSet + Clone>(
         &self,
         request: &Request<'_>,
@@ -165,7 +176,8 @@ impl FlywayPlanner {
         })
     }
 
-    /// Links for the busiest wires that are not up, and that the policy would add if nothing were.
+    /// Links for the busiest wires that are not up, and that the policy would add if nothing were
+    /// up.
     fn wanted<L: LinkSet + Clone>(&self, state: &State<L>) -> Vec<Candidate> {
         let mut none = state.links.clone();
         let up = none.links();
@@ -182,7 +194,7 @@ impl FlywayPlanner {
             .collect()
     }
 
-    /// With a link in place of all others at its racks, if it is feasible then.
+    /// The state with a link in place of all others at its racks, if the link is then feasible.
     fn with_room<L: LinkSet + Clone>(
         request: &Request<'_>,
         state: &State<L>,
@@ -200,7 +212,7 @@ impl FlywayPlanner {
         Some(then)
     }
 
-    /// What has changed, with links added while they help; if it is better.
+    /// A changed state with links added while they help, if the result is better than before.
     fn refilled<L: LinkSet + Clone>(
         &self,
         request: &Request<'_>,
@@ -213,7 +225,7 @@ impl FlywayPlanner {
         (then.soft < before.soft * (1.0 - HELP)).then_some(then)
     }
 
-    /// The plan as it is carried out; by wire alone where that is no slower.
+    /// The final plan; it uses wires only if links are no faster.
     fn finish<L: LinkSet + Clone>(&self, request: &Request<'_>, state: &State<L>) -> Result<FlywayPlan, FlywayError> {
         let Request { traffic, wired, .. } = *request;
         let links: Vec<(Link, Duration)> = state
@@ -232,14 +244,14 @@ impl FlywayPlanner {
     }
 }
 
-/// A plan that is being made.
+/// A plan under construction.
 #[derive(Clone)]
 struct State<L> {
     fluid: Fluid,
     links: L,
-    /// Numbers of links, and their slots.
+    /// Numbers of links in the set, with their slots in the fluid.
     slots: Vec<(usize, usize)>,
-    /// The mean that is made smaller.
+    /// The mean of times that the planner minimizes.
     soft: f64,
 }
 

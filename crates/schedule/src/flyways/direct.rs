@@ -1,14 +1,18 @@
-//! The pair that finishes last gets a link.
+//! Flyway policies that give a link to the pair of racks that finishes last.
+//!
+//! [`Straggler`] and [`Transit`] differ in whether other pairs may use the link, too.
 
 use super::{Bottleneck, Candidate, Fluid, LinkSet, Policy};
 
-/// Links the pair that finishes last, for its own traffic alone.
+/// Links the pair that finishes last, for its own traffic only.
 ///
-/// As fluids, all pairs of the busiest wire finish with it: last is the one that has most bytes for it, then the next.
+/// In the fluid model, all pairs of the busiest wire finish at the same time. The pair with the
+/// most bytes for that wire counts as last, then the next.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Straggler;
 
-/// [`Straggler`], whose links carry other pairs' traffic too, on a way of two hops: without that a link is as good as its own pair is hot.
+/// [`Straggler`] with links that also carry other pairs' traffic over two hops. Without that, a
+/// link helps no more than its own pair's traffic allows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Transit;
 

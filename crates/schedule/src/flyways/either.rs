@@ -1,32 +1,36 @@
-//! Two sets of links side by side.
+//! A set of links of two kinds, such as flyways and circuits.
+//!
+//! It presents two sets as one to the planner.
 
 use super::{Link, LinkSet, Offer};
 
-/// Links of two kinds between the same racks, such as flyways and circuits: a pair gets the faster offer, the first kind's of equal ones.
+/// Links of two kinds between the same racks. A pair of racks gets the faster of two offers, or the
+/// first kind's if both are equal.
 ///
-/// Channels of the second kind are [`Either::SECOND`] higher than its own, numbers of links are its own ones.
+/// Channels of the second kind are shifted up by [`Either::SECOND`]. Link numbers are this set's
+/// own.
 #[derive(Clone, Debug)]
 pub struct Either<A, B> {
     first: A,
     second: B,
-    /// Numbers in the set, by our own.
+    /// Numbers of links in the two sets, by this set's own numbers.
     up: Vec<(usize, usize, Link)>,
 }
 
 impl<A: LinkSet, B: LinkSet> Either<A, B> {
-    /// Where channels of the second kind begin.
+    /// First channel of the second kind.
     pub const SECOND: usize = 1 << 16;
 
-    /// Both without links; none where they are not for as many racks.
+    /// Combines two empty sets. Returns `None` if they have different numbers of racks.
     pub fn new(first: A, second: B) -> Option<Self> {
         let empty = first.links().is_empty() && second.links().is_empty();
         (empty && first.racks() == second.racks()).then_some(Self { first, second, up: Vec::new() })
     }
-    /// The first kind.
+    /// The set of the first kind.
     pub fn first(&self) -> &A {
         &self.first
     }
-    /// The second kind.
+    /// The set of the second kind.
     pub fn second(&self) -> &B {
         &self.second
     }

@@ -1,80 +1,82 @@
-//! What cannot be planned.
+//! Errors of flyway planning: inconsistent inputs and invalid routes.
+//!
+//! Every error names the value that was found and the limit that it breaks.
 
 use timeplane_model::Rate;
 
-/// Why there is no plan of flyways.
+/// A reason why there is no flyway plan.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FlywayError {
-    /// A matrix of another shape.
+    /// A traffic matrix has the wrong number of entries.
     #[error("{found} numbers for {racks} racks: a matrix of {racks} x {racks} has {}", racks * racks)]
     Shape {
-        /// Numbers given.
+        /// Number of entries in the matrix.
         found: usize,
-        /// Racks.
+        /// Number of racks.
         racks: usize,
     },
-    /// Traffic that never leaves its rack.
+    /// A rack has traffic for itself.
     #[error("rack {rack} has {bytes} bytes for itself: what stays in a rack is no demand between racks")]
     Inside {
-        /// The rack.
+        /// Number of the rack.
         rack: usize,
         /// Bytes on the diagonal.
         bytes: u64,
     },
-    /// Parts of different networks.
+    /// Parts of the input have different numbers of racks.
     #[error("{what} of {found} racks beside traffic of {racks}")]
     Racks {
-        /// What does not fit.
+        /// The part that does not fit.
         what: &'static str,
-        /// Its racks.
+        /// Number of racks of the part.
         found: usize,
-        /// Those of the traffic.
+        /// Number of racks of the traffic.
         racks: usize,
     },
-    /// A wire or a port without a rate.
+    /// A wire or a port has an impossible rate.
     #[error("the {what} has rate {found}: it needs a positive one")]
     NoRate {
-        /// Which.
+        /// Name of the wire or port.
         what: &'static str,
-        /// Its rate.
+        /// The rate in the input.
         found: Rate,
     },
-    /// Less than no oversubscription, or none that counts give.
+    /// The oversubscription factor is out of range.
     #[error("an oversubscription of 1:{found}: from 1:1 to 1:{most}")]
     Oversubscription {
-        /// The second number.
+        /// The factor N of 1:N.
         found: u32,
-        /// At most.
+        /// The largest supported factor.
         most: u32,
     },
-    /// Links start in the past.
+    /// The setup time is negative.
     #[error("a setup time below zero")]
     Setup,
-    /// Links were up before the controller began.
+    /// Links are up before planning starts.
     #[error("the set of links has {found} in it: a plan begins with none, links that are up are named by the request")]
     NotEmpty {
-        /// How many.
+        /// Number of links that are up.
         found: usize,
     },
-    /// A route that the link does not offer, or twice.
+    /// A route takes a link that is not on its way, or appears twice.
     #[error("link {link} carries nothing from rack {from} to rack {to}, or has a share of it already")]
     Route {
-        /// Sender's rack.
+        /// Rack of the sender.
         from: usize,
-        /// Receiver's rack.
+        /// Rack of the receiver.
         to: usize,
-        /// The link, by its place in the plan.
+        /// Index of the link in the plan.
         link: usize,
     },
-    /// Shares that are none.
+    /// The shares of a pair are out of range.
     #[error("the shares from rack {from} to rack {to} are {found}: each from 0 to 1, and together at most 1")]
     Share {
-        /// Sender's rack.
+        /// Rack of the sender.
         from: usize,
-        /// Receiver's rack.
+        /// Rack of the receiver.
         to: usize,
-        /// Their sum, or the one that is out of bounds.
+        /// Sum of the shares, or the share that is out of range.
         found: f64,
     },
 }

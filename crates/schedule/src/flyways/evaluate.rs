@@ -1,52 +1,55 @@
-//! The completion time of a plan, from its definition.
+//! The completion time of a flyway plan, computed from its definition.
+//!
+//! The planner reports this time, not its own estimate.
 
 use super::{Duplex, FlywayError, Link, Route, Traffic, Wired};
 use std::collections::BTreeMap;
 use timeplane_model::{Duration, Rate};
 
-/// What carries traffic, one way.
+/// A place that carries traffic in one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
-    /// What a rack's hosts send.
+    /// Sending hosts of a rack.
     HostsSend(usize),
-    /// What they receive.
+    /// Receiving hosts of a rack.
     HostsReceive(usize),
-    /// From a rack up.
+    /// Wire from a rack up.
     Uplink(usize),
-    /// Down to a rack.
+    /// Wire down to a rack.
     Downlink(usize),
-    /// From an aggregation switch up.
+    /// Wire from an aggregation switch up.
     ToCore(usize),
-    /// Down to an aggregation switch.
+    /// Wire down to an aggregation switch.
     FromCore(usize),
-    /// A link, by its place in the plan; towards `b`, or both ways of a half-duplex one.
+    /// A link, by its index in the plan: towards `b`, or both directions of a half-duplex link.
     Link(usize),
-    /// A full-duplex link towards `a`.
+    /// A full-duplex link towards `a`, by its index in the plan.
     LinkBack(usize),
 }
 
-/// What a set of links and shares does.
+/// Results of a set of links and shares.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evaluation {
-    /// Completion time of demands.
+    /// Completion time of demands (CTD).
     pub ctd: Duration,
-    /// The place that takes longest; none where nothing is sent.
+    /// The place that takes longest; `None` without traffic.
     pub busiest: Option<Place>,
-    /// Bytes by place.
+    /// Bytes carried by each place.
     pub bytes: BTreeMap<Place, f64>,
 }
 
-/// Seconds, to the next picosecond; what would not fit is the longest duration.
+/// Converts seconds to a duration, rounded up to a picosecond and limited to the longest duration.
 pub(super) fn rounded_up(seconds: f64) -> Duration {
-    // The last digits are the sum's, not time.
+    // Ignores the last digits, which are rounding errors of the sum.
     Duration::from_ps((seconds * 1e12 * (1.0 - 1e-14)).ceil() as i64)
 }
 
-/// How long traffic takes as fluids: everything flows at once, over links as `routes` says and by wire the rest, and is over when the place
-/// that takes longest has carried its bytes. A link begins after its setup time.
+/// Computes how long traffic takes as fluids. Everything flows at once, over links as `routes` says
+/// and over wires for the rest. It ends when the slowest place has carried its bytes. A link starts
+/// after its setup time.
 ///
 /// # Errors
-/// Where a share or a route is none, or tree and traffic are of different sizes.
+/// Fails if a share or a route is invalid, or if tree and traffic have different sizes.
 pub fn evaluate(
     traffic: &Traffic,
     wired: &Wired,

@@ -1,53 +1,55 @@
-//! Traffic as fluids over wires and links: what goes where, and how long each place takes for it.
+//! Traffic as fluids over wires and links.
+//!
+//! It tracks which share of each pair's traffic goes where, and how long each place takes.
 
 use super::places::{Places, Way};
 use super::{Bottleneck, Link, Route, Traffic, Wired};
 use timeplane_model::Duration;
 
-/// Traffic and the shares of it that leave the wires, while a plan is made.
+/// Traffic with the shares of it that leave the wires, during planning.
 #[derive(Clone, Debug)]
 pub struct Fluid {
     pub(super) places: Places,
-    /// By place: B/s, seconds before it begins, bytes.
+    /// By place: bytes per second, seconds before the place starts, bytes.
     pub(super) rate: Vec<f64>,
     pub(super) setup: Vec<f64>,
     pub(super) load: Vec<f64>,
-    /// Those with most bytes first.
+    /// Pairs of racks, those with the most bytes first.
     pub(super) pairs: Vec<Pair>,
-    /// By slot; a link that has gone leaves its slot empty.
+    /// By slot; the slot of a removed link stays empty.
     pub(super) links: Vec<Option<Link>>,
-    /// Slots of the links at each rack.
+    /// By rack, slots of its links.
     pub(super) at: Vec<Vec<usize>>,
-    /// Whether traffic may take a link on a way of two hops.
+    /// Whether traffic may take a link as one of two hops.
     pub(super) transit: bool,
     /// Seconds that the racks' hosts take.
     pub(super) least: f64,
     wired: Wired,
 }
 
-/// What one rack has for another.
+/// Traffic of one rack for another.
 #[derive(Clone, Debug)]
 pub(super) struct Pair {
     pub(super) from: usize,
     pub(super) to: usize,
     pub(super) bytes: f64,
-    /// What is left to wires alone.
+    /// Bytes that use wires only.
     pub(super) by_wire: f64,
-    /// Bytes by slot.
+    /// Bytes on links, by slot.
     pub(super) over: Vec<(usize, f64)>,
 }
 
-/// Bytes below this are rounding.
+/// Numbers of bytes below this are rounding errors.
 const NOTHING: f64 = 1e-6;
 
 impl Fluid {
-    /// All of it by wire. Tree and traffic are of one size.
+    /// All traffic on wires. Tree and traffic have the same size.
     pub(super) fn new(traffic: &Traffic, wired: &Wired, transit: bool) -> Self {
         let places = Places::new(wired);
         let wires = places.wires();
         let bytes_per_second = |k| match places.wire(k) {
             Bottleneck::Uplink(_) | Bottleneck::Downlink(_) => wired.uplink,
-            // Nothing takes it where there is no core.
+            // Without a core, no traffic uses this place.
             _ => wired.core.map_or(wired.uplink, |c| c.rate),
         };
         let rate = (0..wires).map(|k| bytes_per_second(k).as_bps() as f64 / 8.0).collect();
@@ -73,7 +75,7 @@ impl Fluid {
         }
     }
 
-    /// A link that nothing uses yet; its slot.
+    /// Adds an unused link and returns its slot.
     pub(super) fn add(&mut self, link: Link, setup: Duration) -> usize {
         let slot = self.links.len();
         self.links.push(Some(link));
@@ -87,7 +89,7 @@ impl Fluid {
         slot
     }
 
-    /// Takes a link away; what it carried goes by wire.
+    /// Removes a link; its traffic returns to the wires.
     pub(super) fn remove(&mut self, slot: usize) {
         let Some(link) = self.links[slot] else { return };
         for k in 0..self.pairs.len() {
@@ -101,7 +103,7 @@ impl Fluid {
         self.links[slot] = None;
     }
 
-    /// The way of a pair over a link, or by wire; none where the link is not for it.
+    /// The way of a pair over a link, or over wires; `None` if the pair cannot use the link.
     pub(super) fn way(&self, pair: &Pair, slot: Option<usize>) -> Option<Way> {
         let Some(slot) = slot else { return Some(self.places.wired(pair.from, pair.to)) };
         let link = self.links[slot].as_ref()?;
@@ -128,18 +130,18 @@ impl Fluid {
         pair.over.retain(|(_, carried)| *carried > NOTHING);
     }
 
-    /// Seconds that a place takes; none where it carries nothing.
+    /// Seconds that a place takes; 0 if it carries nothing.
     pub(super) fn takes(&self, place: usize) -> f64 {
         let load = self.load[place];
         if load > NOTHING { self.setup[place] + load / self.rate[place] } else { 0.0 }
     }
 
-    /// Seconds until the busiest place is done, hosts apart.
+    /// Seconds that the busiest place takes, apart from hosts.
     pub(super) fn busiest(&self) -> f64 {
         (0..self.load.len()).map(|p| self.takes(p)).fold(0.0, f64::max)
     }
 
-    /// Wires by how long they take, the longest first, down to a share of what the busiest place takes.
+    /// Wires by how long they take, longest first, down to a share of the busiest place's time.
     pub(super) fn bottlenecks(&self, down_to: f64) -> Vec<Bottleneck> {
         let least = self.busiest() * down_to;
         let mut wires: Vec<(f64, usize)> = (0..self.places.wires()).map(|w| (self.takes(w), w)).collect();
@@ -148,17 +150,17 @@ impl Fluid {
         wires.into_iter().map(|(_, w)| self.places.wire(w)).collect()
     }
 
-    /// Bytes that a link carries, both ways together.
+    /// Bytes that a link carries, both directions together.
     pub(super) fn carried(&self, slot: usize) -> f64 {
         let first = self.places.wires() + 2 * slot;
         self.load[first] + self.load[first + 1]
     }
 
-    /// Shares that leave the wires, for links numbered as `number` says.
+    /// Shares that leave the wires. `number` maps slots to links of the plan.
     pub(super) fn routes(&self, number: impl Fn(usize) -> usize) -> Vec<Route> {
         let mut routes = Vec::new();
         for pair in &self.pairs {
-            // A sum of rounded shares must not exceed the whole.
+            // The sum of rounded shares must not exceed the whole.
             let total = pair.over.iter().map(|(_, bytes)| bytes).sum::<f64>().max(pair.bytes);
             for &(slot, bytes) in &pair.over {
                 let share = (bytes / total).min(1.0);
@@ -169,42 +171,43 @@ impl Fluid {
         routes
     }
 
-    /// How many pairs of racks have traffic.
+    /// Number of pairs of racks with traffic.
     pub(super) fn pairs(&self) -> usize {
         self.pairs.len()
     }
 
-    /// How many racks there are.
+    /// Number of racks.
     pub fn racks(&self) -> usize {
         self.at.len()
     }
 
-    /// The tree.
+    /// Capacities of the tree.
     pub fn tree(&self) -> &Wired {
         &self.wired
     }
 
-    /// Whether the plan lets traffic take a link on a way of two hops.
+    /// Whether traffic may take a link as one of two hops.
     pub fn transit(&self) -> bool {
         self.transit
     }
 
-    /// Seconds that a wire takes for what it carries.
+    /// Seconds that a wire takes for its traffic.
     pub fn seconds(&self, wire: Bottleneck) -> f64 {
         self.takes(self.places.number(wire))
     }
 
-    /// Bytes per second of a wire.
+    /// Rate of a wire in bytes per second.
     pub fn rate_of(&self, wire: Bottleneck) -> f64 {
         self.rate[self.places.number(wire)]
     }
 
-    /// Pairs that have bytes for wires alone: sender, receiver, bytes. Those that had most to send come first.
+    /// Pairs with bytes that use wires only, as (sender, receiver, bytes); those with the most
+    /// traffic come first.
     pub fn by_wire(&self) -> impl Iterator<Item = (usize, usize, f64)> + '_ {
         self.pairs.iter().filter(|p| p.by_wire > NOTHING).map(|p| (p.from, p.to, p.by_wire))
     }
 
-    /// Whether the wires from one rack to another have this one.
+    /// Whether the wired path from one rack to another includes this wire.
     pub fn crosses(&self, from: usize, to: usize, wire: Bottleneck) -> bool {
         self.places.wired(from, to).has(self.places.number(wire) as u32)
     }

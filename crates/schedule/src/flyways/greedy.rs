@@ -1,24 +1,27 @@
-//! The link that takes most traffic off the busiest wire.
+//! A greedy flyway policy: the link that takes the most traffic off the busiest wire.
+//!
+//! It ranks all links that are offered by an estimate of their relief.
 
 use super::{Bottleneck, Candidate, Fluid, LinkSet, Policy};
 
-/// Of all links that are offered, takes the one that takes most traffic off the busiest wire.
+/// Chooses, of all offered links, the one that takes the most traffic off the busiest wire.
 ///
-/// What a link takes is estimated: no more than what makes link and wire take equally long; of that, transit no more than what makes the
-/// wire at the link's other end take as long as the busiest one. Of links that take the same, the one with most of its own pair's bytes comes
-/// first: transit is a load for others.
+/// The relief of a link is estimated. It is at most the traffic that makes link and wire take
+/// equally long. Transit traffic is further limited to what makes the wire at the link's other end
+/// take as long as the busiest one. Of links with equal relief, the one with the most bytes of its
+/// own pair comes first, because transit loads other wires.
 #[derive(Clone, Copy, Debug)]
 pub struct Greedy {
-    /// Whether links carry other pairs' traffic. `greedy` with, `greedy_direct` without.
+    /// Whether links carry other pairs' traffic: true in policy `greedy`, false in `greedy_direct`.
     pub transit: bool,
 }
 
-/// Bytes that cross a wire, by what they could do instead.
+/// Bytes that cross a wire, by the links that could carry them.
 struct Crossing {
     n: usize,
-    /// Pair by pair.
+    /// Bytes of each pair, row by row.
     pair: Vec<f64>,
-    /// All from a rack, all to one.
+    /// Bytes by sending rack, and by receiving rack.
     from: Vec<f64>,
     to: Vec<f64>,
 }
@@ -41,14 +44,15 @@ impl Crossing {
         let load = fluid.seconds(wire) * capacity;
         let direct = self.pair[p * self.n + q];
         let most = load * link / (capacity + link);
-        // What is left of the wire's time while another wire takes it over.
+        // Time that another wire has left until it takes as long as this one.
         let room = |other: Bottleneck| {
             let rate = fluid.rate_of(other);
             ((fluid.seconds(wire) - fluid.seconds(other)) * capacity * rate / (capacity + rate)).max(0.0)
         };
         let mut taken = direct;
         if transit {
-            // On from q to others, where that does not cross the wire again: a downlink's traffic ends at it.
+            // Bytes that go from q on to others without crossing the wire again; a downlink's
+            // traffic ends at q.
             let on = match wire {
                 Bottleneck::Uplink(_) | Bottleneck::ToCore(_) => self.from[p] - direct,
                 Bottleneck::FromCore(_) => self.from[p] - direct,
@@ -74,7 +78,7 @@ impl Policy for Greedy {
         let mut found: Vec<(f64, f64, Candidate)> = Vec::new();
         for p in 0..n {
             for q in 0..n {
-                // A link to take the wire's place is crossed by traffic of the wire, at one end at least.
+                // A link that relieves the wire has an end that the wire's traffic passes.
                 let may = match bottleneck {
                     Bottleneck::Uplink(rack) => p == rack,
                     Bottleneck::Downlink(rack) => q == rack,

@@ -1,4 +1,6 @@
-//! Links that may be added, and who says so.
+//! Links that may be added, and the trait of sets that know which ones are feasible.
+//!
+//! A link joins two racks on a channel at a rate.
 
 use timeplane_model::Rate;
 
@@ -9,16 +11,16 @@ pub struct Link {
     pub a: usize,
     /// The other end.
     pub b: usize,
-    /// Which channel, or which of several equal ones; what it means is the [`LinkSet`]'s business.
+    /// Channel, or index among several equal links; the [`LinkSet`] defines its meaning.
     pub channel: usize,
-    /// What it carries.
+    /// Rate of the link.
     pub rate: Rate,
-    /// How its directions share that.
+    /// How the two directions share the rate.
     pub duplex: Duplex,
 }
 
 impl Link {
-    /// The end that a rack is not; none where it is neither.
+    /// The rack at the other end; `None` if `rack` is at neither end.
     pub fn other(&self, rack: usize) -> Option<usize> {
         match rack {
             r if r == self.a => Some(self.b),
@@ -27,7 +29,7 @@ impl Link {
         }
     }
 
-    /// Whether it joins the same racks, on whatever channel.
+    /// Whether both links join the same racks, on any channel.
     pub fn joins_as(&self, other: &Self) -> bool {
         (self.a, self.b) == (other.a, other.b) || (self.a, self.b) == (other.b, other.a)
     }
@@ -51,29 +53,30 @@ impl Offer {
     }
 }
 
-/// How the two directions of a link go together.
+/// How the two directions of a link share its rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Duplex {
-    /// They share its rate: a radio sends or hears.
+    /// Both directions share the rate: a radio either sends or receives.
     Half,
-    /// Each has all of it: a circuit.
+    /// Each direction has the full rate: a circuit.
     Full,
 }
 
-/// Links that are feasible together, kept so as they come and go.
+/// A set of links that stays feasible as links are added and removed.
 pub trait LinkSet {
-    /// How many racks there are.
+    /// Number of racks.
     fn racks(&self) -> usize;
 
-    /// The links that are up, with their numbers.
+    /// Links that are up, with their numbers.
     fn links(&self) -> Vec<(usize, Link)>;
 
-    /// The fastest link between two racks that leaves all others theirs; none where there is none. It is not added.
+    /// The fastest feasible link between two racks that leaves the others' rates unchanged; `None`
+    /// if there is none. Does not add the link.
     fn offer(&self, a: usize, b: usize) -> Option<Offer>;
 
-    /// Adds just this link, if it is feasible with all others; its number.
+    /// Adds exactly this link if it is feasible with all others. Returns its number.
     fn add(&mut self, link: &Link) -> Option<usize>;
 
-    /// Takes a link down; false where none has this number. Numbers of others stay.
+    /// Removes a link; the numbers of others stay. Returns `false` if no link has this number.
     fn remove(&mut self, number: usize) -> bool;
 }

@@ -1,13 +1,17 @@
-//! Demand over time: a plan per phase, in which links stay where they help.
+//! Planning of demand over time: one plan per phase, in which useful links stay up.
+//!
+//! Links that change need a setup time.
 
 use super::{FlywayError, FlywayPlan, FlywayPlanner, Link, LinkSet, Request, Traffic, Wired};
 use timeplane_model::Duration;
 
-/// Plans phase after phase. The phases of the flyways work are its future; how they are changed here is ours.
+/// Plans one phase after another. The paper on flyways leaves phases to future work; the rules for
+/// changes here are this project's own.
 ///
-/// A link between racks that had one in the phase before carries at once, any other one after the setup time, in which its beams are
-/// steered, or found. Two plans are made, one that begins with the links that are up and one that begins with none, and the faster one is
-/// taken: the first where they are equal. Links that carry nothing go down.
+/// A link between racks that had one in the previous phase carries at once. Any other link carries
+/// after the setup time, in which its beams are steered. Two plans are made: one starts with the
+/// links that are up, the other with none. The faster plan is taken, or the first if both are
+/// equal. Links that carry nothing go down.
 #[derive(Clone)]
 pub struct Phases<L> {
     controller: FlywayPlanner,
@@ -17,21 +21,21 @@ pub struct Phases<L> {
     up: Vec<Link>,
 }
 
-/// What a phase does.
+/// The plan of a phase and its changes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Phase {
-    /// Its links and shares.
+    /// Links and shares of the phase.
     pub plan: FlywayPlan,
-    /// Links between racks that had one before.
+    /// Number of links between racks that had one before.
     pub kept: usize,
-    /// Others.
+    /// Number of links between racks that had none before.
     pub begun: usize,
-    /// Links of the phase before that have none between their racks now.
+    /// Number of links of the previous phase between racks that have none now.
     pub ended: usize,
 }
 
 impl<L: LinkSet + Clone> Phases<L> {
-    /// Before the first phase. `none` has no links up.
+    /// The state before the first phase. `none` is a set without links.
     pub fn new(controller: FlywayPlanner, wired: Wired, none: L, setup: Duration) -> Self {
         Self { controller, wired, none, setup, up: Vec::new() }
     }
@@ -39,7 +43,7 @@ impl<L: LinkSet + Clone> Phases<L> {
     /// Plans the next phase.
     ///
     /// # Errors
-    /// As [`FlywayPlanner::plan`] has them; the phase before stays.
+    /// Fails as [`FlywayPlanner::plan`] does; the state then stays unchanged.
     pub fn next(&mut self, traffic: &Traffic) -> Result<Phase, FlywayError> {
         let Self { controller, wired, none, setup, up } = self;
         let plan = |keep| {

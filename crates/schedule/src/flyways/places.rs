@@ -1,8 +1,10 @@
-//! Places that carry traffic, by number: wires first, then links.
+//! Numbers of the places that carry traffic: wires first, then links.
+//!
+//! A way lists the numbers of the places that a pair's traffic passes.
 
 use super::{Bottleneck, Duplex, Link, Wired};
 
-/// Places on a way, at most four wires and a link.
+/// Places on a way: at most four wires and a link.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Way {
     at: [u32; 6],
@@ -22,7 +24,8 @@ impl Way {
     }
 }
 
-/// Numbers of a tree's wires: uplinks, downlinks, to the core, from it. Links follow, two each.
+/// Numbers the wires of a tree: uplinks, downlinks, wires to the core, wires from it. Links follow
+/// with two numbers each.
 #[derive(Clone, Debug)]
 pub(super) struct Places {
     racks: usize,
@@ -35,7 +38,7 @@ impl Places {
         let aggregation = (0..wired.racks).map(|r| wired.aggregation(r)).collect();
         Self { racks: wired.racks, aggregation, aggregations: wired.aggregations() }
     }
-    /// How many of them are wires.
+    /// Number of wires.
     pub(super) fn wires(&self) -> usize {
         2 * (self.racks + self.aggregations)
     }
@@ -56,7 +59,7 @@ impl Places {
             k => Bottleneck::FromCore(k - 2 * n - g),
         }
     }
-    /// Where a link sends from one of its ends.
+    /// The place by which a link sends from one of its ends.
     pub(super) fn link(&self, slot: usize, link: &Link, from: usize) -> usize {
         let back = link.duplex == Duplex::Full && from == link.b;
         self.wires() + 2 * slot + usize::from(back)
@@ -72,14 +75,15 @@ impl Places {
         way.push(self.number(Bottleneck::Downlink(to)));
     }
 
-    /// By wire alone.
+    /// The way over wires only.
     pub(super) fn wired(&self, from: usize, to: usize) -> Way {
         let mut way = Way::default();
         self.wire_to(&mut way, from, to);
         way
     }
 
-    /// Over a link: direct, or in transit by one hop. None where it ends at neither rack.
+    /// The way over a link: direct, or in transit with one more hop. `None` if the link ends at
+    /// neither rack.
     pub(super) fn over(&self, slot: usize, link: &Link, from: usize, to: usize) -> Option<Way> {
         let mut way = Way::default();
         if let Some(on) = link.other(from) {

@@ -17,17 +17,17 @@ pub struct Candidate {
     pub a: usize,
     /// The other rack.
     pub b: usize,
-    /// What the set of links offers for them.
+    /// The offer of the set of links for the two racks.
     pub offer: Offer,
 }
 
-/// Chooses links.
+/// Proposes links that may relieve a wire.
 pub trait Policy: Send + Sync {
     /// Whether links also carry traffic of other pairs, over two hops.
     fn transit(&self) -> bool;
 
-    /// Links that are offered and may relieve a wire, the best first. The controller takes the first
-    /// that helps.
+    /// Offered links that may relieve a wire, the best first. The planner takes the first that
+    /// helps.
     fn candidates(&self, fluid: &Fluid, links: &dyn LinkSet, bottleneck: Bottleneck) -> Vec<Candidate>;
 }
 

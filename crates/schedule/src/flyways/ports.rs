@@ -1,9 +1,11 @@
-//! Links between any two racks that have a port left.
+//! A set of links between any two racks that have a free port.
+//!
+//! It models circuits, which do not interfere with each other.
 
 use super::{Duplex, FlywayError, Link, LinkSet, Offer};
 use timeplane_model::Rate;
 
-/// Racks with so many ports each, any two of which can be joined at one rate: circuits.
+/// Racks with a number of ports each; any two racks can be joined at one rate, as by circuits.
 #[derive(Clone, Debug)]
 pub struct Ports {
     left: Vec<usize>,
@@ -13,10 +15,10 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// `ports` for each of `racks`, none in use.
+    /// A set with `ports` free ports for each of `racks`.
     ///
     /// # Errors
-    /// Where the rate is zero.
+    /// Fails if the rate is zero.
     pub fn new(racks: usize, ports: usize, rate: Rate, duplex: Duplex) -> Result<Self, FlywayError> {
         if rate == Rate::ZERO {
             return Err(FlywayError::NoRate { what: "port", found: rate });
@@ -24,7 +26,7 @@ impl Ports {
         Ok(Self { left: vec![ports; racks], rate, duplex, up: Vec::new() })
     }
 
-    /// Ports that a rack has left.
+    /// Number of free ports of a rack.
     pub fn left(&self, rack: usize) -> usize {
         self.left[rack]
     }

@@ -1,21 +1,23 @@
-//! Demand between racks.
+//! Demand between racks as a matrix of bytes.
+//!
+//! A rack has no demand for itself.
 
 use super::FlywayError;
 use timeplane_model::Bytes;
 
-/// Bytes from rack to rack, wire bytes where rates are those of wires.
+/// Bytes from rack to rack. Use wire bytes if rates are those of wires.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Traffic {
     racks: usize,
-    /// Row by row, a row per sender.
+    /// Bytes row by row, one row per sender.
     bytes: Vec<u64>,
 }
 
 impl Traffic {
-    /// A matrix row by row, a row per sender.
+    /// Creates a demand from a matrix row by row, one row per sender.
     ///
     /// # Errors
-    /// Where its shape is another, or a rack has something for itself.
+    /// Fails if the matrix has another shape, or if a rack has demand for itself.
     pub fn new(racks: usize, bytes: Vec<u64>) -> Result<Self, FlywayError> {
         if racks.checked_mul(racks) != Some(bytes.len()) {
             return Err(FlywayError::Shape { found: bytes.len(), racks });
@@ -26,12 +28,12 @@ impl Traffic {
         }
     }
 
-    /// How many racks there are.
+    /// Number of racks.
     pub fn racks(&self) -> usize {
         self.racks
     }
 
-    /// What one has for another; nothing where there is no such rack.
+    /// Bytes of one rack for another; zero if a rack does not exist.
     pub fn get(&self, from: usize, to: usize) -> Bytes {
         let inside = from < self.racks && to < self.racks;
         Bytes::new(if inside { self.bytes[from * self.racks + to] } else { 0 })
@@ -43,7 +45,7 @@ impl Traffic {
         self.bytes.iter().enumerate().filter_map(place)
     }
 
-    /// The most that a rack sends or receives, as a sum without overflow.
+    /// The most bytes that a rack sends or receives, as a sum that cannot overflow.
     pub(super) fn busiest_rack(&self) -> f64 {
         let (mut sent, mut received) = (vec![0.0; self.racks], vec![0.0; self.racks]);
         for (i, j, b) in self.pairs() {

@@ -1,36 +1,39 @@
-//! The tree that links relieve, as capacities.
+//! The oversubscribed tree that links relieve, as capacities.
+//!
+//! Racks are under aggregation switches, which are under a core.
 
 use super::{FlywayError, Traffic};
 use timeplane_model::{Duration, Rate};
 
-/// Racks under aggregation switches under a core, each way by itself.
+/// Capacities of racks under aggregation switches under a core, for each direction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wired {
-    /// How many racks there are.
+    /// Number of racks.
     pub racks: usize,
-    /// What all hosts of a rack send together, and receive.
+    /// Rate at which all hosts of a rack together send, and receive.
     pub hosts: Rate,
-    /// From a rack to its aggregation switch, and back.
+    /// Rate from a rack to its aggregation switch, and back.
     pub uplink: Rate,
-    /// Between aggregation switches; none where these are no bottleneck.
+    /// Wires between aggregation switches and core; `None` if they are no bottleneck.
     pub core: Option<Core>,
 }
 
-/// What joins the aggregation switches. Racks of one switch have numbers in a row.
+/// The core that joins the aggregation switches. Racks of one aggregation switch have consecutive
+/// numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Core {
-    /// Racks under each, the last one may have fewer; at least 1.
+    /// Racks under each aggregation switch, at least 1; the last switch may have fewer.
     pub racks_per_aggregation: usize,
-    /// From an aggregation switch to the core, and back.
+    /// Rate from an aggregation switch to the core, and back.
     pub rate: Rate,
 }
 
-/// A wire that can be the busiest, one way.
+/// A wire that may be the busiest, in one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Bottleneck {
-    /// From a rack.
+    /// From this rack up.
     Uplink(usize),
-    /// To a rack.
+    /// Down to this rack.
     Downlink(usize),
     /// From the racks of an aggregation switch to the core.
     ToCore(usize),
@@ -39,20 +42,21 @@ pub enum Bottleneck {
 }
 
 impl Wired {
-    /// Hosts of the flyways work.
+    /// Rate of a host in the paper on flyways.
     pub const HOST: Rate = Rate::gbps(1);
-    /// Its wire from a rack to the aggregation.
+    /// Rate from a rack to its aggregation switch in the paper on flyways.
     pub const UPLINK: Rate = Rate::gbps(10);
-    /// Its wire from the aggregation to the core.
+    /// Rate from an aggregation switch to the core in the paper on flyways.
     pub const TO_CORE: Rate = Rate::gbps(40);
-    /// The largest oversubscription whose counts are worked out.
+    /// The largest supported oversubscription factor.
     pub const MOST: u32 = 1000;
 
-    /// A tree whose wires are oversubscribed 1:`factor` at both levels, counts following from it (Halperin et al., SIGCOMM 2011): 1:2 is 20
-    /// hosts of 1 Gb/s on an uplink of 10 Gb/s, and 8 racks on 40 Gb/s to the core.
+    /// A tree whose wires are oversubscribed 1:`factor` at both levels, with the numbers of hosts
+    /// and racks that follow (Halperin et al., SIGCOMM 2011). A factor of 2 means 20 hosts of 1
+    /// Gb/s on an uplink of 10 Gb/s, and 8 racks on 40 Gb/s to the core.
     ///
     /// # Errors
-    /// Where the factor is not from 1 to [`Wired::MOST`].
+    /// Fails if the factor is not from 1 to [`Wired::MOST`].
     pub fn oversubscribed(racks: usize, factor: u32) -> Result<Self, FlywayError> {
         let mut wired = Self::oversubscribed_racks(racks, factor)?;
         let racks_per_aggregation = factor as usize * (Self::TO_CORE.as_bps() / Self::UPLINK.as_bps()) as usize;
@@ -60,10 +64,11 @@ impl Wired {
         Ok(wired)
     }
 
-    /// The same with a core that is no bottleneck: only uplinks are oversubscribed.
+    /// A tree like [`Wired::oversubscribed`] in which only uplinks are oversubscribed and the core
+    /// is no bottleneck.
     ///
     /// # Errors
-    /// Where the factor is not from 1 to [`Wired::MOST`].
+    /// Fails if the factor is not from 1 to [`Wired::MOST`].
     pub fn oversubscribed_racks(racks: usize, factor: u32) -> Result<Self, FlywayError> {
         if !(1..=Self::MOST).contains(&factor) {
             return Err(FlywayError::Oversubscription { found: factor, most: Self::MOST });
@@ -72,22 +77,23 @@ impl Wired {
         Ok(Self { racks, hosts: Rate::bps(hosts_per_rack * Self::HOST.as_bps()), uplink: Self::UPLINK, core: None })
     }
 
-    /// The aggregation switch of a rack; 0 where there is only one.
+    /// The aggregation switch of a rack; 0 if there is only one.
     pub fn aggregation(&self, rack: usize) -> usize {
         self.core.map_or(0, |c| rack / c.racks_per_aggregation)
     }
 
-    /// How many aggregation switches there are.
+    /// Number of aggregation switches.
     pub fn aggregations(&self) -> usize {
         self.core.map_or(1, |c| self.racks.div_ceil(c.racks_per_aggregation.max(1)))
     }
 
-    /// How long traffic takes where only hosts bound it: the busiest rack's bytes over what its hosts send, or receive.
+    /// Completion time if only hosts limit traffic: the busiest rack's bytes over the rate of its
+    /// hosts.
     pub fn unsubscribed(&self, traffic: &Traffic) -> Duration {
         super::evaluate::rounded_up(8.0 * traffic.busiest_rack() / self.hosts.as_bps() as f64)
     }
 
-    /// Whether a plan can be made on it.
+    /// Checks that tree and traffic fit together.
     pub(super) fn check(&self, traffic: &Traffic) -> Result<(), FlywayError> {
         if self.racks != traffic.racks() {
             return Err(FlywayError::Racks { what: "a tree", found: self.racks, racks: traffic.racks() });

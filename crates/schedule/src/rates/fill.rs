@@ -1,51 +1,54 @@
-//! Water-filling: the rate per weight rises for all flows alike until a link is full or a demand is met.
+//! Water-filling: computes weighted max-min fair rates.
+//!
+//! The rate per weight rises equally for all flows until a link is full or a demand is met.
 
 use super::{Flows, Hosts, Offered};
 
 /// Weighted max-min fair rates of flows over links, by flow.
 ///
-/// A flow's rate over its weight can not rise without lowering that of a flow that has no more. So each flow meets its demand or has
-/// a bottleneck: a full link on which no flow has more per weight (Bertsekas and Gallager, Data Networks, 6.5.2).
+/// A flow's rate over its weight cannot rise without lowering that of a flow that has no more. So
+/// each flow meets its demand or has a bottleneck: a full link on which no flow has more per weight
+/// (Bertsekas and Gallager, Data Networks, 6.5.2).
 ///
-/// O((sum of path lengths) + B log L) for L links with B visits to a link that may be the next one to be full; every visit is to the
-/// link that seems lowest, so that there are few.
+/// Takes O((sum of path lengths) + B log L) for L links, with B visits to links that may be the
+/// next to be full. There are few visits, because each is to the link that seems lowest.
 ///
 /// # Panics
-/// Where a flow crosses a link that does not exist, or a capacity is negative or not finite.
+/// Panics if a flow crosses a link that does not exist, or if a capacity is negative or not finite.
 pub fn max_min(capacity: &[f64], flows: &Flows) -> Vec<f64> {
     flows.check(capacity);
     let on = ByLink::new(capacity.len(), flows);
-    // Without links, a demand is all there is.
+    // A flow without links gets its demand.
     let mut rates = flows.demand.clone();
     Filling::default().fill(&Network { flows, on: &on, capacity }, &mut rates);
     rates
 }
 
-/// Max-min fair rates of pairs of hosts, bounded by the hosts' links and by what is offered ([`f64::INFINITY`] for no bound); one for
-/// every entry.
+/// Max-min fair rates of pairs of hosts, one for every entry. The hosts' links and the offered
+/// rates ([`f64::INFINITY`] for no limit) are the limits.
 ///
 /// # Panics
-/// Where a host does not exist, or a rate is negative.
+/// Panics if a host does not exist, or if a rate is negative.
 pub fn max_min_hosts(hosts: &Hosts, offered: &[Offered]) -> Vec<f64> {
     let capacity: Vec<f64> = hosts.send.iter().chain(&hosts.receive).copied().collect();
     max_min(&capacity, &Flows::between(hosts, offered))
 }
 
-/// What water-filling asks of a network. Flows are numbers below those of rates; some may be out of use.
+/// The network as water-filling sees it. Flows are indices into the rates; some may be unused.
 pub(super) trait Links {
     fn capacity(&self) -> &[f64];
     fn path(&self, flow: u32) -> &[u32];
     fn weight(&self, flow: u32) -> f64;
     fn demand(&self, flow: u32) -> f64;
-    /// Whether any demand is bounded.
+    /// Whether any demand is finite.
     fn any_demand(&self) -> bool;
-    /// The sum of the weights of the flows on a link, up to rounding, and how many they are.
+    /// Sum of the weights of the flows on a link, up to rounding, and their number.
     fn load(&self, link: u32) -> (f64, u32);
     /// Flows on a link.
     fn on(&self, link: u32) -> impl Iterator<Item = u32>;
 }
 
-/// The flows of each link.
+/// Flows by link.
 struct ByLink {
     first: Vec<u32>,
     flows: Vec<u32>,
@@ -106,20 +109,22 @@ impl Links for Network<'_> {
     }
 }
 
-/// A link as the level rises.
+/// State of a link while the level rises.
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
     /// Capacity that settled flows leave.
     left: f64,
-    /// Sum of the weights of flows that are not settled, and how many those are: the sum alone would not come back to 0.
+    /// Sum of the weights of unsettled flows and their number; the sum alone would not return to
+    /// exactly 0.
     weight: f64,
     flows: u32,
 }
 
 impl State {
-    /// The rate per weight at which the link is full, up to rounding.
+    /// Rate per weight at which the link is full, up to rounding.
     fn level(&self) -> f64 {
-        // Rounding may leave nothing of small weights beside large ones: looked at last, with the sum anew.
+        // Rounding may leave nothing of small weights next to large ones. Such links come last,
+        // with a new sum.
         if self.weight > 0.0 { (self.left / self.weight).max(0.0) } else { f64::INFINITY }
     }
 }
@@ -128,17 +133,17 @@ impl State {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Filling {
     links: Vec<State>,
-    /// A heap, lowest first: links with a level that is theirs or below it, as levels only rise.
+    /// A heap, lowest first: links with a lower bound of their level, as levels only rise.
     heap: Vec<(f64, u32)>,
     /// Flows to settle next.
     settled: Vec<u32>,
 }
 
-/// The rate of a flow that is not settled.
+/// Rate of a flow that is not settled.
 const NOT_YET: f64 = -1.0;
 
 impl Filling {
-    /// Writes the rates of all flows on links; others are left as they are.
+    /// Writes the rates of all flows on links; leaves other rates unchanged.
     pub(super) fn fill(&mut self, network: &impl Links, rates: &mut [f64]) {
         for (f, rate) in (0..).zip(rates.iter_mut()) {
             if !network.path(f).is_empty() {
@@ -188,7 +193,8 @@ impl Filling {
         }
     }
 
-    /// Settles flows of a link whose demand is met at a level or below; whether there were any.
+    /// Settles flows of a link whose demand is met at or below a level. Returns whether there were
+    /// any.
     fn settle_demands(&mut self, network: &impl Links, link: u32, level: f64, rates: &mut [f64]) -> bool {
         self.settled.clear();
         let met = |f: &u32| rates[*f as usize] == NOT_YET && network.demand(*f) <= network.weight(*f) * level;

@@ -1,21 +1,23 @@
-//! Max-min fair rates of flows that come and go.
+//! Max-min fair rates of flows that start and end.
+//!
+//! Paths are kept between changes; rates are recomputed on request.
 
 use super::fill::{Filling, Links};
 
-/// Weighted max-min fair rates over links, kept up as flows start and end.
+/// Weighted max-min fair rates over links, maintained as flows start and end.
 ///
-/// Paths, and the flows of each link, are kept between changes; rates are filled anew when asked for after a change, as one
-/// flow's change may move all others. At equal flows rates are the same up to rounding, whatever was there before. See
-/// [`max_min`](super::max_min).
+/// Paths, and the flows of each link, are kept between changes. After a change, rates are computed
+/// anew on request, because one flow's change may affect all others. The same flows have the same
+/// rates up to rounding, whatever flows existed before. See [`max_min`](super::max_min).
 #[derive(Clone, Debug)]
 pub struct MaxMin {
     network: Kept,
-    /// By flow; those out of use are in `unused`.
+    /// Rates by flow; the numbers of removed flows are in `unused`.
     rates: Vec<f64>,
     unused: Vec<u32>,
     filling: Filling,
     changed: bool,
-    /// Beginnings of unused stretches of `network.links`, by length.
+    /// Starts of unused stretches of `network.links`, by length.
     stretches: Vec<Vec<u32>>,
 }
 
@@ -23,14 +25,14 @@ pub struct MaxMin {
 struct Kept {
     capacity: Vec<f64>,
     flows: Vec<Flow>,
-    /// Paths, and for each of their links the place in `on`.
+    /// Links of all paths, with the position of the flow in each link's entry of `on`.
     links: Vec<u32>,
     place: Vec<u32>,
-    /// By link, flows, and the place in `links` from where they are there.
+    /// By link, its flows, with the position of the link in `links`.
     on: Vec<Vec<(u32, u32)>>,
     /// By link, the sum of its flows' weights.
     weight: Vec<f64>,
-    /// Flows with a bounded demand.
+    /// Number of flows with a finite demand.
     bounded: usize,
 }
 
@@ -69,10 +71,10 @@ impl Links for Kept {
 }
 
 impl MaxMin {
-    /// No flows on links of these capacities.
+    /// Creates links of these capacities without flows.
     ///
     /// # Panics
-    /// Where a capacity is negative or not finite.
+    /// Panics if a capacity is negative or not finite.
     pub fn new(capacity: Vec<f64>) -> Self {
         assert!(capacity.iter().all(|&c| c >= 0.0 && c.is_finite()), "capacities are finite, not negative");
         let (on, weight) = (vec![Vec::new(); capacity.len()], vec![0.0; capacity.len()]);
@@ -86,12 +88,13 @@ impl MaxMin {
         }
     }
 
-    /// Adds a flow over `links`, each at most once, with its weight and the most it can use, [`f64::INFINITY`] if that has no bound.
-    /// Returns its name: a small number, used again after the flow's removal.
+    /// Adds a flow over `links`, each at most once, with its weight and the most it can use, or
+    /// [`f64::INFINITY`]. Returns the number of the flow. Numbers are small and reused after
+    /// removal.
     ///
     /// # Panics
-    /// Where a link does not exist, the weight is not positive and finite, the demand is negative, or there is neither a link nor
-    /// a bound.
+    /// Panics if a link does not exist, if the weight is not positive and finite, if the demand is
+    /// negative, or if a flow without links has an infinite demand.
     pub fn add(&mut self, links: &[u32], weight: f64, demand: f64) -> u32 {
         assert!(weight > 0.0 && weight.is_finite() && demand >= 0.0, "weight {weight}, demand {demand}");
         assert!(!links.is_empty() || demand.is_finite(), "a flow over no link has a bounded demand");
@@ -117,13 +120,13 @@ impl MaxMin {
             network.on[l as usize].push((name, at));
             network.weight[l as usize] += weight;
         }
-        // Without links, nothing else says what it gets.
+        // A flow without links gets its demand.
         self.rates[name as usize] = demand;
         self.changed = true;
         name
     }
 
-    /// Removes a flow; whether it was there.
+    /// Removes a flow. Returns whether it existed.
     pub fn remove(&mut self, flow: u32) -> bool {
         let network = &mut self.network;
         let Some(Flow { first, hops, weight, demand, used }) = network.flows.get_mut(flow as usize).filter(|f| f.used)
@@ -141,7 +144,7 @@ impl MaxMin {
             if let Some(&(_, moved)) = on.get(place as usize) {
                 network.place[moved as usize] = place;
             }
-            // Rounding does not add up for ever.
+            // The sum of an empty link is set to 0, so that rounding errors do not accumulate.
             network.weight[l] = if on.is_empty() { 0.0 } else { network.weight[l] - weight };
         }
         if self.stretches.len() <= hops {
@@ -154,10 +157,10 @@ impl MaxMin {
         true
     }
 
-    /// Changes the most a flow can use; whether the flow is there.
+    /// Changes the most that a flow can use. Returns whether the flow exists.
     ///
     /// # Panics
-    /// Where the demand is negative, or a flow without links is to have no bound.
+    /// Panics if the demand is negative, or if the demand of a flow without links is infinite.
     pub fn set_demand(&mut self, flow: u32, demand: f64) -> bool {
         assert!(demand >= 0.0, "demand {demand}");
         let Some(of) = self.network.flows.get_mut(flow as usize).filter(|f| f.used) else { return false };
@@ -172,7 +175,7 @@ impl MaxMin {
         true
     }
 
-    /// The rates of all flows by their names; 0 for names out of use.
+    /// Rates of all flows by number; 0 for unused numbers.
     pub fn rates(&mut self) -> &[f64] {
         if core::mem::take(&mut self.changed) {
             self.filling.fill(&self.network, &mut self.rates);
@@ -180,7 +183,7 @@ impl MaxMin {
         &self.rates
     }
 
-    /// How many flows there are.
+    /// Number of flows.
     pub fn len(&self) -> usize {
         self.network.flows.len() - self.unused.len()
     }

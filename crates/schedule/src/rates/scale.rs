@@ -1,63 +1,70 @@
-//! Matrices of rates with bounded row and column sums, by scaling rows and columns.
+//! Matrices of rates with limited row and column sums, by scaling rows and columns.
+//!
+//! Rows are senders and columns are receivers.
 
 use super::{Hosts, Offered};
 
-/// A doubly sub-stochastic matrix, and how good it is.
+/// A doubly sub-stochastic matrix with its total and a bound.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scaled {
-    /// A rate for every entry offered, in that order.
+    /// A rate for every entry offered, in the same order.
     pub rates: Vec<f64>,
-    /// Their sum.
+    /// Sum of all rates.
     pub total: f64,
-    /// What no matrix on the same pairs can exceed in total.
+    /// Upper bound on the total of any matrix on the same pairs.
     pub bound: f64,
-    /// Rounds of row and column scaling.
+    /// Number of rounds of row and column scaling.
     pub rounds: u32,
 }
 
-/// Entries below this become 0: they fade out where a matrix has no total support, and denormal numbers are slow.
+/// Entries below this become 0: they fade out if a matrix has no total support, and denormal
+/// numbers are slow.
 const FADED: f64 = 1e-100;
-/// A row that wants so much more than its capacity is one that stays full.
+/// A row that exceeds its capacity by this factor is expected to stay full.
 const FULL: f64 = 1.02;
 
-/// Scales rows and columns up and down in turn (Sinkhorn and Knopp, 1967), towards the highest total of rates, and at last
-/// rows down only, so that no row or column sum exceeds its host's capacity by more than rounding.
+/// Scales rows and columns up and down in turn (Sinkhorn and Knopp, 1967), towards the highest
+/// total of rates. At the end it scales rows down only, so that no row or column sum exceeds its
+/// host's capacity by more than rounding.
 ///
-/// A rate may become higher than offered: what is offered says who shares with whom, and in what proportion. A pair that offers 0
-/// gets 0.
+/// A rate may become higher than offered: the offered rates say which pairs share capacity, and in
+/// what proportion. A pair that offers 0 gets 0.
 ///
-/// With total support (each positive entry lies on a perfect matching of positive entries) and equal capacities, all sums tend to
-/// the capacity. Without, the matrix after column scaling still tends to a limit, in which some rows are short and others in excess
-/// (Aas, "Limit points of the iterative scaling procedure", 2014); the excess cut off, the total is the highest that
-/// the pairs allow. Entries that can not be part of such a matrix fade out, slowly (as 1 / rounds).
+/// With total support (each positive entry lies on a perfect matching of positive entries) and
+/// equal capacities, all sums tend to the capacity. Without it, the matrix after column scaling
+/// still tends to a limit, in which some rows are short and others in excess (Aas, "Limit points of
+/// the iterative scaling procedure", 2014). With the excess cut off, the total is the highest that
+/// the pairs allow. Entries that cannot be part of such a matrix fade out slowly (as 1 / rounds).
 ///
-/// Rounds end when the total is within `tolerance` (relative) of a bound, after `rounds` at the latest. The bound is the
-/// capacity of a vertex cover: of senders that stay full, and of all receivers that someone else sends to. [`Scaled`] tells both.
+/// Rounds end when the total is within `tolerance` (relative) of a bound, after `rounds` at the
+/// latest. The bound is the capacity of a vertex cover: all senders that stay full, and all
+/// receivers of other senders. [`Scaled`] contains both.
 ///
-/// One round takes time in proportion to the entries.
+/// One round takes time in proportion to the number of entries.
 ///
 /// # Panics
-/// Where a host does not exist, or a rate is negative or not finite.
+/// Panics if a host does not exist, or if a rate is negative or not finite.
 pub fn scale_both(hosts: &Hosts, offered: &[Offered], tolerance: f64, rounds: u32) -> Scaled {
     let mut matrix = Matrix::new(hosts, offered);
     let mut done = 0;
-    let (mut total, mut bound) = matrix.gap();
+    let (mut total, mut bound) = matrix.total_and_bound();
     while done < rounds && bound - total > tolerance * bound {
         matrix.round();
         done += 1;
-        (total, bound) = matrix.gap();
+        (total, bound) = matrix.total_and_bound();
     }
     matrix.finish();
     let rates = matrix.rates(offered.len());
     Scaled { total: rates.iter().sum(), rates, bound, rounds: done }
 }
 
-/// Scales rows down to their capacity where they exceed it, then columns: one pass, never up.
+/// Scales rows down to their capacity if they exceed it, then columns: one pass, never up.
 ///
-/// The result is feasible, as columns only lower rows, but may leave capacity that somebody could use.
+/// The result is feasible, because column scaling only lowers rows. It may leave usable capacity
+/// unused.
 ///
 /// # Panics
-/// Where a host does not exist, or a rate is negative or not finite.
+/// Panics if a host does not exist, or if a rate is negative or not finite.
 pub fn scale_down(hosts: &Hosts, offered: &[Offered]) -> Vec<f64> {
     hosts.check(offered);
     assert!(offered.iter().all(|o| o.rate.is_finite()), "rates are finite");
@@ -89,19 +96,19 @@ fn to(sum: f64, capacity: f64) -> f64 {
     if sum > 0.0 { capacity / sum } else { 1.0 }
 }
 
-/// Positive entries by rows, after a column scaling that is still to be multiplied in.
+/// Positive entries by rows, with factors of columns that are not yet multiplied in.
 struct Matrix<'a> {
     hosts: &'a Hosts,
-    /// Entries of row i: `first[i]..first[i + 1]`.
+    /// The entries of row i are `first[i]..first[i + 1]`.
     first: Vec<u32>,
     column: Vec<u32>,
     value: Vec<f64>,
-    /// Where the entry comes from.
+    /// By entry, its index in the offered rates.
     from: Vec<u32>,
-    /// Factors of columns to come, and sums of columns as they are.
+    /// Factors of columns not yet multiplied in, and sums of columns without them.
     factor: Vec<f64>,
     sums: Vec<f64>,
-    /// Sums of rows with those factors.
+    /// Sums of rows with the factors of columns.
     rows: Vec<f64>,
     covered: Vec<bool>,
 }
@@ -111,7 +118,7 @@ impl<'a> Matrix<'a> {
         hosts.check(offered);
         assert!(offered.iter().all(|o| o.rate.is_finite()), "rates are finite");
         let n = hosts.len();
-        // Who can not send or receive takes no part.
+        // Hosts that cannot send or receive take no part.
         let taken = |o: &Offered| {
             o.rate > 0.0 && hosts.send[o.source as usize] > 0.0 && hosts.receive[o.destination as usize] > 0.0
         };
@@ -142,7 +149,8 @@ impl<'a> Matrix<'a> {
         self.first[i] as usize..self.first[i + 1] as usize
     }
 
-    /// Multiplies the columns' factors in and brings every row to its capacity; then computes the columns' next factors.
+    /// Multiplies in the columns' factors, brings every row to its capacity, and computes the
+    /// columns' next factors.
     fn round(&mut self) {
         self.sums.fill(0.0);
         for i in 0..self.hosts.len() {
@@ -159,8 +167,8 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// Computes row sums, the total if we stopped here, and a bound.
-    fn gap(&mut self) -> (f64, f64) {
+    /// Computes row sums, the total if scaling stopped here, and an upper bound.
+    fn total_and_bound(&mut self) -> (f64, f64) {
         self.covered.fill(false);
         let (mut total, mut bound) = (0.0, 0.0);
         for i in 0..self.hosts.len() {
@@ -179,14 +187,15 @@ impl<'a> Matrix<'a> {
             }
         }
         bound += self.covered.iter().zip(&self.hosts.receive).filter(|(c, _)| **c).map(|(_, r)| r).sum::<f64>();
-        // Another cover: all who have something to send; and all who have something to receive.
+        // Two more covers: all hosts with something to send, and all hosts with something to
+        // receive.
         let of = |entries: bool, capacity: &f64| if entries { *capacity } else { 0.0 };
         let senders: f64 = (0..self.hosts.len()).map(|i| of(!self.row(i).is_empty(), &self.hosts.send[i])).sum();
         let receivers: f64 = self.sums.iter().zip(&self.hosts.receive).map(|(s, r)| of(*s > 0.0, r)).sum();
         (total, bound.min(senders).min(receivers))
     }
 
-    /// Multiplies the columns' factors in and scales rows down where they are in excess.
+    /// Multiplies in the columns' factors and scales rows down that exceed their capacity.
     fn finish(&mut self) {
         for i in 0..self.hosts.len() {
             let row = self.row(i);

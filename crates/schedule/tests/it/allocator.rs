@@ -83,7 +83,8 @@ proptest! {
                 }
             }
         }
-        // Nothing new: a slot serves every node that is critical at least every other time, so that all ends.
+        // Nothing new: a slot serves every node that is critical at least every other time, so that
+        // all ends.
         let rest: u64 = checked.left.values().sum();
         for _ in 0..=2 * rest / u64::from(slots) {
             checked.batch();
@@ -159,7 +160,8 @@ fn who_was_idle_longer_comes_first() {
     }
     checked.batch();
     assert_eq!(checked.out.iter().map(|a| a.source).collect::<Vec<_>>(), [2, 1], "never served, then longest ago");
-    // Who was left over is before anyone served since, and behind nobody who asks again all the time.
+    // Who was left over is before anyone served since, and behind nobody who asks again all the
+    // time.
     checked.request(1, 3, 5);
     checked.request(2, 3, 5);
     checked.batch();

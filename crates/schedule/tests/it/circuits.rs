@@ -152,8 +152,8 @@ fn check(case: &Case) -> Result<(), TestCaseError> {
         let e = evaluate(demand, parameters, standing.as_ref(), &all).unwrap();
         let Some(finish) = e.finish else { panic!("{name} leaves {} and nobody carries it", e.left) };
         prop_assert!(finish >= e.bound);
-        // The packet switch is done when the circuits are, or by the time that any schedule takes; but for parts of bytes, which are
-        // left as a whole.
+        // The packet switch is done when the circuits are, or by the time that any schedule takes;
+        // but for parts of bytes, which are left as a whole.
         let parts = match parameters.packet {
             Rate::ZERO => Duration::ZERO,
             rate => rate.time_for(Bytes::new(u64::from(demand.hosts()))),
@@ -196,8 +196,9 @@ fn a_standing_matching_goes_on_without_dark_time() {
     }
 }
 
-/// For every demand of up to `most` units a pair: the least time in which circuits alone carry it, as a table over numbers to base
-/// `most` + 1. In whole units, with a dark time of `dark` units before each configuration.
+/// For every demand of up to `most` units a pair: the least time in which circuits alone carry it,
+/// as a table over numbers to base `most` + 1. In whole units, with a dark time of `dark` units
+/// before each configuration.
 fn optimum(hosts: usize, most: usize, dark: usize) -> Vec<u16> {
     let pairs: Vec<_> = (0..hosts).flat_map(|i| (0..hosts).filter(move |&j| j != i).map(move |j| (i, j))).collect();
     let base = most + 1;
@@ -243,8 +244,8 @@ fn numbered(hosts: usize, most: usize, mut state: usize) -> Demand {
 #[test]
 fn solstice_is_near_the_best_of_all_schedules_of_small_matrices() {
     for (hosts, most, step) in [(2, 3, 1), (3, 3, 1), (4, 2, 37)] {
-        // Without dark time it is the best: a stuffed matrix is cut into slices without a rest (Birkhoff). With it, a sparse
-        // matrix may be cut into more slices than it needs.
+        // Without dark time it is the best: a stuffed matrix is cut into slices without a rest
+        // (Birkhoff). With it, a sparse matrix may be cut into more slices than it needs.
         for (dark, factor) in [(0, 1.0), (1, 4.0 / 3.0), (4, 5.0 / 3.0)] {
             let best = optimum(hosts, most, dark);
             let p = CircuitParameters { dark: Duration::from_us(20 * dark as i64), ..PARAMETERS };
@@ -279,11 +280,13 @@ fn solstice_is_within_14_percent_of_the_bound_on_the_published_matrix() {
             let e = run(&mut Solstice::new());
             let over = e.over_bound().unwrap();
             assert!((1.0..1.14).contains(&over), "noise {noise}, seed {seed}: {over}");
-            // The rest is a little over what the packet switch carries by then: an eleventh of the bound's time.
+            // The rest is a little over what the packet switch carries by then: an eleventh of the
+            // bound's time.
             assert!((0.89..0.94).contains(&e.share()), "noise {noise}, seed {seed}: {}", e.share());
             published_over.push(run(&mut Solstice::as_published()).over_bound().unwrap());
         }
-        // Any matching above the threshold: mostly as good, worse where large flows coincide, as with seed 13.
+        // Any matching above the threshold: mostly as good, worse where large flows coincide, as
+        // with seed 13.
         let within = published_over.iter().filter(|o| (1.0..1.14).contains(*o)).count();
         assert!(within >= 18, "{published_over:?}");
     }
@@ -327,7 +330,8 @@ fn what_is_up_is_held_until_somebody_waits_for_something_else() {
     assert_eq!(plan(&mut *s, &waits(&[(0, 2, 9), (0, 1, 10)]), Some(&ring)), ["0>1 1>2 2>3 3>0 0+500"]);
 }
 
-/// Fig 10 and 11 of the REACToR paper: host j sends `large` percent of a line to j + 1 and the rest, evenly, to the next `small` hosts.
+/// Fig 10 and 11 of the REACToR paper: host j sends `large` percent of a line to j + 1 and the
+/// rest, evenly, to the next `small` hosts.
 fn reactor(large: f64, small: usize) -> Demand {
     let line = 3000.0 * 12_500.0;
     let mut bytes = vec![0; 64 * 64];
@@ -340,7 +344,8 @@ fn reactor(large: f64, small: usize) -> Demand {
     demand(64, &bytes)
 }
 
-/// The share of demand that a period of cover-all serves, with what the packet switch carries in the period.
+/// The share of demand that a period of cover-all serves, with what the packet switch carries in
+/// the period.
 fn goodput(d: &Demand, packet: Rate) -> (f64, usize) {
     let p = CircuitParameters { circuit: Rate::gbps(100), packet, ..PARAMETERS };
     let plan = CircuitAlgorithm::CoverAll.build().plan(d, &p, None).unwrap();
@@ -366,7 +371,8 @@ fn goodput(d: &Demand, packet: Rate) -> (f64, usize) {
 
 #[test]
 fn cover_all_serves_what_the_formulas_of_figure_10_say() {
-    // Circuits alone: 21 configurations a period, each dark for 20 us, and none open for less than 20 us.
+    // Circuits alone: 21 configurations a period, each dark for 20 us, and none open for less than
+    // 20 us.
     for large in [40.0f64, 60.0, 80.0, 86.7, 88.0, 90.0, 95.0, 99.0, 99.99] {
         let small = 3000.0 * (100.0 - large) / 100.0 / 20.0;
         let held = small.max(20.0) * 20.0;
@@ -379,7 +385,8 @@ fn cover_all_serves_what_the_formulas_of_figure_10_say() {
     assert!((goodput(&reactor(86.7, 20), Rate::ZERO).0 - 0.86).abs() < 1e-3);
     assert!((goodput(&reactor(99.99, 20), Rate::ZERO).0 - 0.727).abs() < 1e-3);
     assert_eq!(goodput(&reactor(100.0, 20), Rate::ZERO).1, 1);
-    // Beside 10 or 20 Gb/s of packets all is served from 90 or 80 % on, up to the dark time of the one configuration.
+    // Beside 10 or 20 Gb/s of packets all is served from 90 or 80 % on, up to the dark time of the
+    // one configuration.
     for (rate, first) in [(10, 90), (20, 80)] {
         for large in first..=99 {
             let (share, configurations) = goodput(&reactor(f64::from(large), 20), Rate::gbps(rate));
@@ -450,7 +457,8 @@ fn circuits_of_moved_ports_come_up_on_their_own() {
         let ups = uptimes(plan, &p, Some(&a));
         ups.iter().map(|u| (u.source.0, u.destination.0, us(u.begin), us(u.end))).collect()
     };
-    // 0 > 1 and 1 > 0 carry all the time, 2 > 3 after its dark time, which the second configuration cuts through.
+    // 0 > 1 and 1 > 0 carry all the time, 2 > 3 after its dark time, which the second configuration
+    // cuts through.
     let plan = [c(&b, 5, 0), c(&b, 15, 30)];
     assert_eq!(ups(&plan), [(0, 1, 0.0, 50.0), (1, 0, 0.0, 50.0), (2, 3, 20.0, 50.0)]);
     assert_eq!(p.check_plan(4, &plan, Some(&a)), Ok(()));
@@ -534,8 +542,8 @@ fn impossible_parameters_and_plans_are_refused() {
     ));
 }
 
-/// The most units that circuits can carry within `window` units, for every demand of up to `most` units a pair, numbered as by `optimum`:
-/// by window, then by number.
+/// The most units that circuits can carry within `window` units, for every demand of up to `most`
+/// units a pair, numbered as by `optimum`: by window, then by number.
 fn most_carried(hosts: usize, most: usize, dark: usize, window: usize) -> Vec<Vec<u16>> {
     let pairs: Vec<_> = (0..hosts).flat_map(|i| (0..hosts).filter(move |&j| j != i).map(move |j| (i, j))).collect();
     let base = most + 1;
@@ -584,7 +592,8 @@ fn eclipse_carries_at_least_half_of_what_any_schedule_can() {
                     let served = evaluate(&d, &p, None, &plan).unwrap().served.get() as f64 / (20 * US) as f64;
                     let best = f64::from(best[w][state]);
                     assert!(served >= best / 2.0, "{served} of {best}: {d:?}");
-                    // In whole units nobody does better; with times between them one might, by less than a unit a host.
+                    // In whole units nobody does better; with times between them one might, by less
+                    // than a unit a host.
                     assert!(served < best + hosts as f64, "{served} of {best}: {d:?}");
                     found += served;
                     possible += best;
@@ -633,8 +642,8 @@ fn max_weight_takes_the_heaviest_matching_every_day() {
 
 #[test]
 fn tms_needs_no_more_than_its_frame_for_a_doubly_stochastic_matrix() {
-    // Sums of permutations: all lines have the same sum, and without dark time a frame of that length carries all of it, but for what
-    // the fill of pairs without demand takes away.
+    // Sums of permutations: all lines have the same sum, and without dark time a frame of that
+    // length carries all of it, but for what the fill of pairs without demand takes away.
     let p = CircuitParameters { dark: Duration::ZERO, least_open: Duration::ZERO, most: 1000, ..PARAMETERS };
     let mut numbers = Numbers::new(3);
     for hosts in [2, 3, 5, 9, 16] {
@@ -767,7 +776,8 @@ fn cover_all_needs_as_many_configurations_as_a_port_has_circuits() {
 
 #[test]
 fn single_picoseconds_and_powers_of_two_are_served() {
-    // A byte is a picosecond at 8 Tb/s: the smallest threshold there is. The others are right at one, and right below.
+    // A byte is a picosecond at 8 Tb/s: the smallest threshold there is. The others are right at
+    // one, and right below.
     for bytes in [1, 2, 4, 7, 8, 1 << 30, (1 << 30) - 1] {
         let d = demand(5, &[bytes; 25]);
         let p = CircuitParameters {

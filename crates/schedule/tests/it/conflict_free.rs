@@ -1,4 +1,5 @@
-//! Slots on any fabric: no link overloaded, nobody waits for good, no room left where somebody could use it.
+//! Slots on any fabric: no link overloaded, nobody waits for good, no room left where somebody
+//! could use it.
 
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +24,8 @@ fn graph(hosts: u32, switches: u32, wires: &[(u32, u32, u64)]) -> Fabric {
     Fabric::new(hosts, vec![Switch::default(); switches as usize], &wires).unwrap()
 }
 
-/// Hosts 0 to 3 under two switches (4, 5) that three others (6, 7, 8) join, one of them at half the rate: no Clos network of unit links.
+/// Hosts 0 to 3 under two switches (4, 5) that three others (6, 7, 8) join, one of them at half the
+/// rate: no Clos network of unit links.
 fn uneven() -> Fabric {
     let ends = [(0, 4, 2), (1, 4, 2), (2, 5, 2), (3, 5, 2)];
     let inner = [(4, 6, 2), (6, 5, 2), (4, 7, 2), (7, 5, 2), (4, 8, 1), (8, 5, 1)];
@@ -181,8 +183,9 @@ fn small_senders_share_a_slot() {
     assert!(waiting.bytes.is_empty());
 }
 
-/// Against all conflict-free sets: each pair of the largest set shares a link with one that was taken, which stands in the way of no more pairs than
-/// its path has links, six in a fat tree. Mostly, a slot has nearly all that can be.
+/// Against all conflict-free sets: each pair of the largest set shares a link with one that was
+/// taken, which stands in the way of no more pairs than its path has links, six in a fat tree.
+/// Mostly, a slot has nearly all that can be.
 #[test]
 fn slots_are_nearly_as_full_as_can_be() {
     let mut dice = 1u64;
@@ -283,8 +286,8 @@ proptest! {
         let mut last: BTreeMap<(u32, u32), u64> = pairs.keys().map(|p| (*p, 0)).collect();
         let mut now = 0;
         for _ in 0..20 {
-            // Always the same to send, and more than a plan's 16 slots carry, of links that are twice as fast as others as well: a pair that has
-            // nothing left does not wait.
+            // Always the same to send, and more than a plan's 16 slots carry, of links that are
+            // twice as fast as others as well: a pair that has nothing left does not wait.
             let waiting = Waiting::new(pairs.iter().map(|(p, b)| (*p, b + 16 * 2 * SLOT)));
             for entry in slots(scheduler.plan(&waiting.demand(n), &fabric, &Standing::default())) {
                 now += 1;

@@ -1,4 +1,5 @@
-//! Plans of links over an oversubscribed tree: small ones by hand, and rules that all of them keep to.
+//! Plans of links over an oversubscribed tree: small ones by hand, and rules that all of them keep
+//! to.
 
 use proptest::prelude::*;
 use timeplane_model::{Duration, Named, Rate};
@@ -36,7 +37,8 @@ fn near(found: Duration, seconds: f64) {
 
 #[test]
 fn one_hot_pair_by_hand() {
-    // 10 GB over 10 Gb/s take 8 s, 4 s of 20 Gb/s of hosts; with 5 Gb/s beside it 80 / 15 s, two thirds of it by wire.
+    // 10 GB over 10 Gb/s take 8 s, 4 s of 20 Gb/s of hosts; with 5 Gb/s beside it 80 / 15 s, two
+    // thirds of it by wire.
     let (t, w) = (traffic(3, &[(0, 1, 10.0)]), flat(3));
     for policy in ["straggler", "transit", "greedy", "greedy_direct"] {
         let plan = planned(policy, &t, &w, ports(3, 1, 5));
@@ -51,8 +53,9 @@ fn one_hot_pair_by_hand() {
 
 #[test]
 fn transit_by_hand() {
-    // Everybody sends 2 GB to rack 0, whose downlink takes 4.8 s for 6 GB. A link of 10 Gb/s from rack 1 takes rack 1's 2 GB directly; with
-    // transit also some of the others', over rack 1's downlink: 3 GB each way, 2.4 s, which is what 20 Gb/s of hosts take.
+    // Everybody sends 2 GB to rack 0, whose downlink takes 4.8 s for 6 GB. A link of 10 Gb/s from
+    // rack 1 takes rack 1's 2 GB directly; with transit also some of the others', over rack 1's
+    // downlink: 3 GB each way, 2.4 s, which is what 20 Gb/s of hosts take.
     let (t, w) = (traffic(4, &[(1, 0, 2.0), (2, 0, 2.0), (3, 0, 2.0)]), flat(4));
     near(planned("straggler", &t, &w, ports(4, 1, 10)).ctd, 3.2);
     let plan = planned("transit", &t, &w, ports(4, 1, 10));
@@ -65,12 +68,14 @@ fn transit_by_hand() {
 
 #[test]
 fn a_core_is_relieved() {
-    // 1:1 has four racks under 40 Gb/s of core: all four of one switch send 10 GB each across. With 1:1 nothing is to be gained.
+    // 1:1 has four racks under 40 Gb/s of core: all four of one switch send 10 GB each across. With
+    // 1:1 nothing is to be gained.
     let mut w = Wired::oversubscribed(8, 1).unwrap();
     let t = traffic(8, &[(0, 4, 10.0), (1, 5, 10.0), (2, 6, 10.0), (3, 7, 10.0)]);
     let plan = planned("greedy", &t, &w, ports(8, 1, 5));
     assert_eq!((plan.ctd, plan.links.len()), (plan.unsubscribed, 0));
-    // A core of 20 Gb/s takes 16 s; four links of 5 Gb/s as much again in the same time: 8 s, what uplinks take.
+    // A core of 20 Gb/s takes 16 s; four links of 5 Gb/s as much again in the same time: 8 s, what
+    // uplinks take.
     w.core.as_mut().unwrap().rate = Rate::gbps(20);
     let plan = planned("greedy", &t, &w, ports(8, 1, 5));
     near(plan.wired, 16.0);
@@ -199,8 +204,8 @@ proptest! {
                 let ends = up.iter().filter(|l| l.other(rack).is_some()).count();
                 prop_assert!(ends + links.left(rack) == k);
             }
-            // The definition agrees, and every byte comes where it should: what goes down to a rack, or ends a link there, less what
-            // leaves it in transit, is what it receives.
+            // The definition agrees, and every byte comes where it should: what goes down to a
+            // rack, or ends a link there, less what leaves it in transit, is what it receives.
             let found = evaluate(&t, &w, &plan.links, &plan.routes).unwrap();
             prop_assert_eq!(found.ctd, plan.ctd);
             let direct = policy == "straggler" || policy == "greedy_direct";

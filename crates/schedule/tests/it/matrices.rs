@@ -37,8 +37,9 @@ pub fn demand(hosts: usize, bytes: &[u64]) -> Demand {
     demand
 }
 
-/// The matrix that Solstice was published with (CoNEXT 2015, section 5): per port 4 large flows with 70 % and 12 small ones with 30 % of
-/// what a circuit carries in `time`, each a random permutation, and noise on every entry: even, up to `noise` of that either way.
+/// The matrix that Solstice was published with (CoNEXT 2015, section 5): per port 4 large flows
+/// with 70 % and 12 small ones with 30 % of what a circuit carries in `time`, each a random
+/// permutation, and noise on every entry: even, up to `noise` of that either way.
 pub fn published(hosts: usize, rate: Rate, time: Duration, noise: f64, seed: u64) -> Demand {
     let mut numbers = Numbers::new(seed);
     let line = rate.bytes_in(time).get() as f64;

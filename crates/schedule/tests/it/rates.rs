@@ -26,7 +26,8 @@ fn assert_sub_stochastic(hosts: &Hosts, offered: &[Offered], rates: &[f64]) {
     }
 }
 
-/// The highest total on these pairs: a maximum flow, found by augmenting paths over residual capacities.
+/// The highest total on these pairs: a maximum flow, found by augmenting paths over residual
+/// capacities.
 fn highest_total(hosts: &Hosts, offered: &[Offered]) -> f64 {
     let n = hosts.len();
     let (mut send, mut receive) = (hosts.send().to_vec(), hosts.receive().to_vec());
@@ -261,7 +262,8 @@ proptest! {
         }
     }
 
-    /// Whatever the prices are; and settled, no small shift from one flow to others gains (the optimum of a concave function).
+    /// Whatever the prices are; and settled, no small shift from one flow to others gains (the
+    /// optimum of a concave function).
     #[test]
     fn proportional_rates_never_exceed_links(problem in problems(), iterations in 0u32..20) {
         let mut prices = Proportional::new(problem.capacity.clone());

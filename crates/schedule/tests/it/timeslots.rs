@@ -1,4 +1,5 @@
-//! Matchings of timeslots and their paths: maximal, valid, in the order of their metric, no two packets on one unit link.
+//! Matchings of timeslots and their paths: maximal, valid, in the order of their metric, no two
+//! packets on one unit link.
 
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -126,7 +127,8 @@ proptest! {
 #[test]
 fn metrics_order_pairs_as_they_say() {
     let fabric = &fabrics()[0];
-    // Into host 8: host 0's packet is oldest, host 1's flow shortest, host 2 has waited since an earlier report.
+    // Into host 8: host 0's packet is oldest, host 1's flow shortest, host 2 has waited since an
+    // earlier report.
     let first = |metric| {
         let mut a = allocator(fabric, metric, PathColoring::EulerSplit, SlotFill::Packet);
         a.set(HostId(2), Time::from_ps(10), [burst(8, 10, 3, 3 * 1538)]);
@@ -156,7 +158,8 @@ fn small_packets_share_a_slot_where_they_may() {
         }
         n
     };
-    // 36 frames of 84 B; 18 fit into 1538 B. Three of 1000 B: one each, or two slots where they may be cut.
+    // 36 frames of 84 B; 18 fit into 1538 B. Three of 1000 B: one each, or two slots where they may
+    // be cut.
     assert_eq!([SlotFill::Packet, SlotFill::Packets, SlotFill::Fragments].map(|f| slots(f, 36, 36 * 84)), [36, 2, 2]);
     assert_eq!([SlotFill::Packet, SlotFill::Packets, SlotFill::Fragments].map(|f| slots(f, 3, 3000)), [3, 3, 2]);
 }

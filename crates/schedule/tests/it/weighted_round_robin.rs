@@ -228,7 +228,8 @@ fn a_shuffle_is_a_rotation() {
 
 #[test]
 fn a_shuffle_on_the_testbeds_tree_keeps_every_uplink_busy() {
-    // 24 hosts, 8 to an edge switch: 128 pairs cross each uplink (tdma, figure 8: 1024 s of 8 s each).
+    // 24 hosts, 8 to an edge switch: 128 pairs cross each uplink (tdma, figure 8: 1024 s of 8 s
+    // each).
     let fabric = tree(3, 8, Rate::gbps(1));
     let all = (0..24).flat_map(|i| (0..24).map(move |j| ((i, j), 2 * SLOT)));
     assert_eq!(drain(&fabric, Waiting::new(24, all)), 256);
@@ -236,7 +237,8 @@ fn a_shuffle_on_the_testbeds_tree_keeps_every_uplink_busy() {
 
 #[test]
 fn shares_follow_demand() {
-    // One sender, three receivers with 1, 2 and 5 parts of the demand: so are their slots in every round.
+    // One sender, three receivers with 1, 2 and 5 parts of the demand: so are their slots in every
+    // round.
     let fabric = one_switch(4);
     let waiting = Waiting::new(4, [((0, 1), 200 * SLOT), ((0, 2), 400 * SLOT), ((0, 3), 1000 * SLOT)]);
     let mut scheduler = WeightedRoundRobin::new(PARAMETERS);

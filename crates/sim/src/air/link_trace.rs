@@ -77,7 +77,7 @@ pub(super) fn follow(
         samples.push((at, LinkSample::from(state)));
     }
     if endless && samples.iter().all(|s| s.1.uses.is_none()) {
-        return Err(AirError::Outage { link });
+        return Err(AirError::NoRate { link });
     }
     let ladder = rates.ladder().map(|(mcs, _)| parameters.rate(mcs)).collect();
     Ok(Followed { states, samples, rates: ladder, errors: Arc::new(rates) })

@@ -75,7 +75,7 @@ pub enum AirError {
         "fabric.radio.link.{link}.trace: no rate ever meets the target: expected a higher `level_dbm`, or a \
          `window` with a `measure` and a `drain`"
     )]
-    Outage {
+    NoRate {
         /// The link's place in the list.
         link: usize,
     },

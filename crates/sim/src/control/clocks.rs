@@ -28,7 +28,7 @@ impl Clocks {
         };
         let planners = nodes.planners().map(|_| Clock::new(Duration::ZERO, 0.0));
         let relays = terms.relays.iter().flat_map(|relays| {
-            // The stream's name is part of every result.
+            // Results depend on the stream's name, so it keeps the former word for a relay.
             let draw = |number: u32| either_way(&mut streams.fast("deputy", u64::from(number), "clock error"));
             (0..relays.count).map(move |number| Clock::new(relays.clock_error.scale(draw(number)), 0.0))
         });
@@ -43,12 +43,12 @@ impl Clocks {
         &self.clocks[node as usize]
     }
 
-    /// How often beacons come, if they do.
+    /// The interval of beacons, if there are any.
     pub fn beacon_interval(&self) -> Option<Duration> {
         self.terms.resync
     }
 
-    /// A beacon sets a host's clock.
+    /// Sets a host's clock, as a beacon does.
     pub fn set(&mut self, at: SimTime, host: u32) {
         let error = self.terms.error.scale(either_way(&mut self.beacons));
         self.clocks[host as usize].set(at, error);
@@ -61,7 +61,7 @@ fn either_way(stream: &mut Xoshiro256PlusPlus) -> f64 {
     2.0 * uniform - 1.0
 }
 
-/// One clock.
+/// A clock with an offset and a constant drift.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     /// Its offset from the truth at `since`, in ps.

@@ -16,7 +16,7 @@ fn rates() -> RateBySignal {
 
 /// The keys of a link with a constant level.
 fn at(level: f64) -> LinkState {
-    rates().at(Dbm::new(level)).unwrap_or_else(|| panic!("an outage at {level} dBm"))
+    rates().at(Dbm::new(level)).unwrap_or_else(|| panic!("no rate at {level} dBm"))
 }
 
 /// The time of a packet on the air, and the probability that it arrives.
@@ -83,7 +83,7 @@ received_every = "100 ms"
 }
 
 #[test]
-fn devices_of_an_access_point_take_turns_by_packets_and_an_outage_leaves_all_to_the_other() {
+fn devices_of_an_access_point_take_turns_by_packets_and_a_blocked_one_leaves_all_to_the_other() {
     let (fast, slow) = (-55.0, -79.0);
     beams("cells_fast.csv", &[(0.0, fast)]);
     beams("cells_slow.csv", &[(0.0, slow), (0.2, -150.0), (0.3, slow)]);
@@ -109,7 +109,7 @@ fn devices_of_an_access_point_take_turns_by_packets_and_an_outage_leaves_all_to_
     let alone = 0.1 / t1 * p1 * f64::from(DATAGRAM);
     let measured = received(&ran, 2, 0.2, 0.3);
     assert!((measured / alone - 1.0).abs() < 0.01, "{measured} bytes, {alone} expected");
-    assert!(received(&ran, 3, 0.2, 0.3) <= f64::from(DATAGRAM), "but for the packet in the air nothing in an outage");
+    assert!(received(&ran, 3, 0.2, 0.3) <= f64::from(DATAGRAM), "while blocked, nothing but the packet in the air");
 }
 
 #[test]
@@ -362,7 +362,7 @@ base_rtt = "5 ms"
     let expected = 0.6 / time * right * f64::from(PACKET - 40);
     let measured = received(&ran, 1, 0.9, 1.5);
     assert!((0.8 * expected..1.01 * expected).contains(&measured), "{measured} bytes, at most {expected}");
-    assert_eq!(received(&ran, 1, 0.51, 0.61), 0.0, "the outage is felt");
+    assert_eq!(received(&ran, 1, 0.51, 0.61), 0.0, "the blockage is felt");
 }
 
 #[test]

@@ -229,13 +229,13 @@ fn a_controller_that_is_killed_strands_nobody() {
         let lost: u64 = ran.summary.control_messages.values().map(|c| c.lost).sum();
         // Hosts that hear nothing report again after two rounds.
         assert!(lost > 0 || until - at < 4_000, "reports to nobody");
-        let gap = start.iter().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>();
-        let gap = gap.windows(2).map(|w| w[1] - w[0]).max().unwrap();
+        let starts = start.iter().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>();
+        let pause = starts.windows(2).map(|w| w[1] - w[0]).max().unwrap();
         println!(
-            "controller away from {at} to {until} us: {} us instead of {} us, no slot begins for {} us",
+            "controller away from {at} to {until} us: {} us instead of {} us, no slot starts for {} us",
             took(&ran) / US,
             took(&whole) / US,
-            gap / US
+            pause / US
         );
         // Granted slots go on. A new controller waits until all of them are over: two rounds and
         // their lead.

@@ -50,8 +50,8 @@ fn a_sender_waits_until_it_knows() {
         for host in 0..4 {
             let mut own: Vec<usize> = (0..start.len()).filter(|&i| source[i] == host).collect();
             own.sort_by_key(|&i| start[i]);
-            let gaps: Vec<i64> = own.windows(2).map(|w| start[w[1]] - start[w[0]] - fct[w[0]]).collect();
-            assert!(gaps.iter().all(|&gap| gap >= 2_000_000), "{scheme}, host {host}: {gaps:?}");
+            let pauses: Vec<i64> = own.windows(2).map(|w| start[w[1]] - start[w[0]] - fct[w[0]]).collect();
+            assert!(pauses.iter().all(|&pause| pause >= 2_000_000), "{scheme}, host {host}: {pauses:?}");
         }
     }
 }

@@ -77,7 +77,7 @@ fn where_cubic_fills_the_queue_the_reactive_policy_does_not() {
     assert!(cubic.column("tcp", "timeouts").into_iter().max() >= Some(1));
     for ran in [&cubic, &reactive] {
         let mcs = ran.nullable("air", "mcs");
-        assert!(mcs.contains(&None) && mcs.contains(&Some(12)), "an outage and the fastest rate: {mcs:?}");
+        assert!(mcs.contains(&None) && mcs.contains(&Some(12)), "no rate and the fastest rate: {mcs:?}");
     }
 }
 
@@ -150,13 +150,13 @@ fn marks_and_controlled_delay_keep_the_queue_short() {
 }
 
 #[test]
-fn a_link_that_never_closes_is_an_outage_and_no_hang() {
+fn a_run_ends_even_if_its_link_never_has_a_rate() {
     let never = "room = \"b\", level_dbm = -110.0";
     let text = scenario(never, "drop_tail.packets = 1000", &scheme("reactive", "policy.reactive = {}"));
     for name in ["cubic", "reactive"] {
         let ran = run(&text, name, 1);
         assert_eq!(ran.summary.packets.delivered, 0, "{name}");
-        assert_eq!(ran.nullable("air", "mcs"), [None, None], "{name}: an outage both ways, from begin to end");
+        assert_eq!(ran.nullable("air", "mcs"), [None, None], "{name}: no rate in either direction, from start to end");
         assert_eq!(ran.summary.flows.unfinished, 1);
     }
     // Without an end the run would last for ever, which is reported before it starts.

@@ -202,8 +202,8 @@ fn newreno_follows_the_inverse_square_root_of_loss() {
 }
 
 /// The mean window of CUBIC by RFC 9438, one step per round trip: equations 1, 2 and 4 and fast
-/// convergence, with `gap()` segments from one loss to the next.
-fn cubic(rtt: f64, losses: u32, mut gap: impl FnMut() -> f64) -> f64 {
+/// convergence, with `distance()` segments from one loss to the next.
+fn cubic(rtt: f64, losses: u32, mut distance: impl FnMut() -> f64) -> f64 {
     let (c, beta) = (0.4, 0.7);
     let (mut window, mut w_max): (f64, f64) = (10.0, 0.0);
     let (mut all, mut rounds) = (0.0, 0.0);
@@ -215,7 +215,7 @@ fn cubic(rtt: f64, losses: u32, mut gap: impl FnMut() -> f64) -> f64 {
         if w_max <= window {
             w_max = window;
         }
-        let (mut left, mut t, mut reno) = (gap(), 0.0, window);
+        let (mut left, mut t, mut reno) = (distance(), 0.0, window);
         loop {
             // The first tenth is the transient.
             if loss > losses / 10 {

@@ -9,10 +9,9 @@ use crate::TcpConfig;
 
 /// Additive increase, multiplicative decrease (RFC 5681, section 3.1).
 ///
-/// In congestion avoidance each acknowledgement adds `SMSS
-/// - SMSS / cwnd`, however much it covers (equation 3), so delayed acknowledgements slow the growth
-///   down. The remainder of the division is kept: equation 3 cut to whole bytes would grow too
-///   slowly for windows of hundreds of segments.
+/// In congestion avoidance, each acknowledgement adds `SMSS * SMSS / cwnd`, however much it covers
+/// (equation 3). So delayed acknowledgements slow the growth down. The remainder of the division is
+/// kept: equation 3 cut to whole bytes would grow too slowly for windows of hundreds of segments.
 #[derive(Clone, Copy, Debug)]
 pub struct NewReno {
     /// The remainder of the last division, in units of `1 / cwnd` bytes.

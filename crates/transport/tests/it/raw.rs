@@ -113,7 +113,7 @@ fn without_trouble_there_is_one_report() {
 }
 
 #[test]
-fn a_gap_is_repaired_by_one_frame() {
+fn a_lost_frame_is_repaired_by_one_frame() {
     let o = transfer(50_000, 1_000, NONE, |i| i == 7);
     assert_eq!((o.frames, o.retransmissions, o.duplicates), (51, 1, 0));
 }
@@ -206,9 +206,9 @@ fn frames_that_did_not_leave_are_as_if_never_given() {
     // Out of turn they are sent again like gaps, lowest first; what has arrived after all is not.
     sender.on_report(at(1), &RepairReport { contiguous: 500, missing: vec![] });
     sender.unsent(frames[0]);
-    let gap = sender.next_frame(at(2), 1_000).unwrap();
-    assert_eq!((gap.offset, gap.len, gap.retransmission, sender.retransmissions()), (500, 500, true, 1));
-    sender.unsent(gap);
+    let repeated = sender.next_frame(at(2), 1_000).unwrap();
+    assert_eq!((repeated.offset, repeated.len, repeated.retransmission, sender.retransmissions()), (500, 500, true, 1));
+    sender.unsent(repeated);
     assert_eq!((sender.backlog(), sender.retransmissions()), (500, 0));
     sender.acknowledged(2_500);
     sender.unsent(frames[2]);
@@ -232,7 +232,7 @@ fn a_receiver_learns_the_length_late() {
     receiver.on_frame(at(0), 500, 500);
     assert!(!receiver.set_length(at(1), 900));
     assert!(receiver.set_length(at(1), 1_000));
-    assert_eq!((receiver.gaps(), receiver.on_frame(at(2), 0, 500), receiver.is_complete()), (1, 500, true));
+    assert_eq!((receiver.missing_ranges(), receiver.on_frame(at(2), 0, 500), receiver.is_complete()), (1, 500, true));
 }
 
 proptest! {

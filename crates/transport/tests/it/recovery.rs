@@ -129,7 +129,8 @@ fn a_sample_ends_the_backoff() {
 fn sack_tells_what_to_repeat() {
     let mut sender = started(&tcp(), 30);
     assert_eq!(poll(&mut sender, Time::ZERO).len(), 10);
-    // Segments 0, 2 and 5 are lost. Limited transmit: a segment for each duplicate (RFC 6675, section 5, step 3).
+    // Segments 0, 2 and 5 are lost. Limited transmit: a segment for each duplicate (RFC 6675,
+    // section 5, step 3).
     sender.on_ack(ms(10), &sacked(0, &[(1_000, 2_000)]));
     assert_eq!(seqs(&mut sender, ms(10)), [10]);
     sender.on_ack(ms(10), &sacked(0, &[(3_000, 4_000), (1_000, 2_000)]));
@@ -147,7 +148,8 @@ fn sack_tells_what_to_repeat() {
     assert!(sender.is_recovering());
     sender.on_ack(ms(30), &ack(12_000));
     assert!(!sender.is_recovering());
-    // What ends the recovery counts as one acknowledgement of congestion avoidance, however much it covers.
+    // What ends the recovery counts as one acknowledgement of congestion avoidance, however much it
+    // covers.
     assert_eq!((sender.cwnd(), sender.retransmissions(), sender.timeouts()), (5_200, 3, 0));
 }
 
@@ -158,7 +160,8 @@ fn a_lost_repetition_is_found_by_what_was_sent_later() {
         poll(&mut sender, Time::ZERO);
         sender.on_ack(ms(8), &ack(1_000));
         poll(&mut sender, ms(8));
-        // Segment 1 is lost, and so is its repetition at 10 ms. 21 was sent before that, 22 and 23 over 2 ms later.
+        // Segment 1 is lost, and so is its repetition at 10 ms. 21 was sent before that, 22 and 23
+        // over 2 ms later.
         sender.on_ack(ms(10), &sacked(1_000, &[(2_000, 5_000)]));
         assert_eq!(seqs(&mut sender, ms(10)), [1]);
         sender.on_ack(ms(13), &sacked(1_000, &[(2_000, 18_000)]));

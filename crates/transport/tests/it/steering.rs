@@ -1,4 +1,5 @@
-//! A window set from outside: what it does at once, what losses make of it, and that no stop loses anything.
+//! A window set from outside: what it does at once, what losses make of it, and that no stop loses
+//! anything.
 
 use crate::path::{Event, Path, PathConfig};
 use proptest::prelude::*;
@@ -61,16 +62,16 @@ fn a_rate_spaces_segments_from_the_jump_on() {
     sender.steer(Time::ZERO, Steering { rate: Some(Rate::bps(100)), ..window(50) });
     assert_eq!(sent(&mut sender, Time::ZERO), 1);
     sender.steer(ms(1), Steering { rate: Some(rate), ..window(50) });
-    let gap = rate.time_for(Bytes::new(MSS + u64::from(HEADER_BYTES)));
+    let interval = rate.time_for(Bytes::new(MSS + u64::from(HEADER_BYTES)));
     let mut now = ms(1);
     for _ in 1..50 {
         assert!(sender.poll(now).is_none());
-        assert_eq!(sender.deadline(), Some(now + gap));
-        now += gap;
+        assert_eq!(sender.deadline(), Some(now + interval));
+        now += interval;
         sender.on_timeout(now);
         assert!(sender.poll(now).is_some());
     }
-    assert!(sender.poll(now + gap * 10).is_none(), "the window is full");
+    assert!(sender.poll(now + interval * 10).is_none(), "the window is full");
     sender.steer(now, window(60));
     assert_eq!(sent(&mut sender, now), 10, "no rate, no pacing");
 }
@@ -177,7 +178,8 @@ fn a_stopped_sender_waits_without_a_timer() {
     assert_eq!((sender.deadline(), sender.cwnd()), (Some(ms(300_040)), MSS));
     sender.on_timeout(ms(300_040));
     assert_eq!((sender.timeouts(), sent(&mut sender, ms(300_040))), (1, 1));
-    // What is acknowledged during a stop starts the timer anew, and ends it with nothing outstanding.
+    // What is acknowledged during a stop starts the timer anew, and ends it with nothing
+    // outstanding.
     sender.steer(ms(300_050), STOP);
     acknowledge(&mut sender, ms(300_060), 5);
     sender.steer(ms(400_000), window(1));
@@ -189,8 +191,8 @@ fn a_stopped_sender_waits_without_a_timer() {
     assert_eq!(sent(&mut sender, ms(400_003)), 1);
 }
 
-/// An outage swallows a whole window; the proxy stops and releases the sender every 50 ms, four times as often as its
-/// timer would expire.
+/// An outage swallows a whole window; the proxy stops and releases the sender every 50 ms, four
+/// times as often as its timer would expire.
 #[test]
 fn stopping_again_and_again_does_not_starve() {
     let config = PathConfig { drop_data: (50..100).collect(), ..PathConfig::default() };
@@ -231,8 +233,8 @@ fn unsteered_it_avoids_congestion_from_there() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever the proxy says meanwhile, every byte arrives once it says go, or falls silent. The path checks each byte,
-    /// and that no deadline lies in the past or is missing.
+    /// Whatever the proxy says meanwhile, every byte arrives once it says go, or falls silent. The
+    /// path checks each byte, and that no deadline lies in the past or is missing.
     #[test]
     fn no_order_loses_a_byte(
         kind in 0..CongestionKind::all().len(),

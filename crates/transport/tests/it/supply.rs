@@ -1,4 +1,5 @@
-//! A sender whose application has its bytes bit by bit: what it sends, and what becomes of its window.
+//! A sender whose application has its bytes bit by bit: what it sends, and what becomes of its
+//! window.
 
 use crate::path::{Event, Path, PathConfig};
 use proptest::prelude::*;
@@ -29,7 +30,8 @@ fn sends_whole_segments_of_what_there_is() {
     assert_eq!(sender.unsent(), 0);
 }
 
-/// Two segments every round trip of 2 ms, with windows for ten: they stay so. Then all the rest, which lets them grow.
+/// Two segments every round trip of 2 ms, with windows for ten: they stay so. Then all the rest,
+/// which lets them grow.
 #[test]
 fn a_window_that_is_not_used_does_not_grow() {
     for &congestion in CongestionKind::all() {
@@ -69,14 +71,16 @@ fn rest_does_not_count_for_cubic() {
     at += 1_000;
     path.run_logged(Duration::from_ms(at), |_, _, _, _| {});
     let after = path.flows[0].sender.cwnd();
-    // W(t) moves by less than 0.4 * K^2 * 3 segments in a second; without a rest it would be beyond W_max by 0.4 * 15^3.
+    // W(t) moves by less than 0.4 * K^2 * 3 segments in a second; without a rest it would be beyond
+    // W_max by 0.4 * 15^3.
     assert!((before..before * 5 / 4).contains(&after), "{} to {}", before / MSS, after / MSS);
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// A split connection over a lossy path: the second half never sends what the first has not brought, and all arrives.
+    /// A split connection over a lossy path: the second half never sends what the first has not
+    /// brought, and all arrives.
     #[test]
     fn a_split_connection_brings_all(
         kinds in (0..CongestionKind::all().len(), 0..CongestionKind::all().len()),

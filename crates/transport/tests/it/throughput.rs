@@ -1,10 +1,11 @@
 //! NewReno under random loss against two formulas.
 //!
-//! Mathis, Semke, Mahdavi, Ott (CCR 27(3), 1997), table 1: rate = MSS / RTT * C / sqrt(p), with C = 1.31 for random
-//! losses and C = 0.93 with delayed acknowledgements. It knows neither timeouts nor the round trip that each
-//! recovery takes, so it is too high where the window is small: at p = 1 % about a dozen segments. There the formula of
-//! Padhye, Firoiu, Towsley, Kurose (SIGCOMM 1998), equation 30, is the reference: as it is without SACK, and without its
-//! timeouts with SACK, which spares nearly all of them.
+//! Mathis, Semke, Mahdavi, Ott (CCR 27(3), 1997), table 1: rate = MSS / RTT * C / sqrt(p), with C =
+//! 1.31 for random losses and C = 0.93 with delayed acknowledgements. It knows neither timeouts nor
+//! the round trip that each recovery takes, so it is too high where the window is small: at p = 1 %
+//! about a dozen segments. There the formula of Padhye, Firoiu, Towsley, Kurose (SIGCOMM 1998),
+//! equation 30, is the reference: as it is without SACK, and without its timeouts with SACK, which
+//! spares nearly all of them.
 
 use crate::path::{Path, PathConfig};
 use timeplane_model::Duration;
@@ -50,7 +51,8 @@ fn print(name: &str, table: &[(f64, Measured, Measured)]) {
     }
 }
 
-/// Equation 30 of Padhye et al. as a C, for `b` segments per acknowledgement and a first timeout of `timeout` seconds.
+/// Equation 30 of Padhye et al. as a C, for `b` segments per acknowledgement and a first timeout of
+/// `timeout` seconds.
 fn padhye(p: f64, b: f64, timeout: f64) -> f64 {
     let rtt = 0.1;
     let in_timeouts = timeout * (3.0 * (3.0 * b * p / 8.0).sqrt()).min(1.0) * p * (1.0 + 32.0 * p * p);

@@ -12,7 +12,8 @@ fn tcp(congestion: CongestionKind) -> TcpConfig {
     TcpConfig { congestion, mss: MSS, delayed_ack, ..TcpConfig::default() }
 }
 
-/// The window before the first loss, and (seconds since the end of recovery, window) from then on, in segments.
+/// The window before the first loss, and (seconds since the end of recovery, window) from then on,
+/// in segments.
 fn windows_after_a_loss(propagation: Duration, lost: u64, limit: Duration) -> (f64, Vec<(f64, f64)>) {
     let config = PathConfig { propagation, drop_data: [lost].into(), ..PathConfig::default() };
     let mut path = Path::with_flow(config, &tcp(CongestionKind::Cubic), u64::MAX);
@@ -49,8 +50,8 @@ fn cubic_follows_its_curve() {
     assert!(worst < 0.03, "{worst}");
 }
 
-/// With a short round trip, the cube lies below what NewReno would have: 0.529 segments per round trip up to the
-/// window before the loss, then one (RFC 9438, section 4.3).
+/// With a short round trip, the cube lies below what NewReno would have: 0.529 segments per round
+/// trip up to the window before the loss, then one (RFC 9438, section 4.3).
 #[test]
 fn cubic_is_friendly_where_the_round_trip_is_short() {
     let (w_max, points) = windows_after_a_loss(Duration::from_us(500), 60, Duration::from_ms(150));
@@ -64,8 +65,9 @@ fn cubic_is_friendly_where_the_round_trip_is_short() {
     }
 }
 
-/// A pipe of 1000 segments before an endless queue: slow start would double until something is lost. HyStart++ sees the
-/// queue when the window is about twice the pipe, and grows by a quarter in each of five rounds before it is sure.
+/// A pipe of 1000 segments before an endless queue: slow start would double until something is
+/// lost. HyStart++ sees the queue when the window is about twice the pipe, and grows by a quarter
+/// in each of five rounds before it is sure.
 #[test]
 fn hystart_leaves_slow_start_without_a_loss() {
     for hystart in [false, true] {

@@ -1,28 +1,28 @@
-//! The format of Chakra's traces: messages of protobuf (`schema/protobuf/et_def.proto` of
-//! mlcommons/chakra, versions 0.0.1 to 0.0.4), each behind its length as a varint. The first
-//! message has metadata of the whole file, all others are nodes.
+//! The format of Chakra traces: protobuf messages (`schema/protobuf/et_def.proto` of
+//! mlcommons/chakra, versions 0.0.1 to 0.0.4), each preceded by its length as a varint.
 //!
-//! Only fields that are used are declared; others are skipped, as protobuf has it.
+//! The first message has metadata of the whole file; all others are nodes. Only the fields in use
+//! are declared here; protobuf skips others.
 
 use crate::error::{WorkloadError, shorten};
 use crate::input::Input;
 use prost::Message;
 
-/// `GlobalMetadata`. Nothing of it is used, but it has to be there.
+/// Message `GlobalMetadata`. No field is used, but the message must be present.
 #[derive(Clone, PartialEq, Message)]
 struct GlobalMetadata {
     #[prost(string, tag = "1")]
     version: String,
 }
 
-/// `Node`.
+/// Message `Node` with the fields in use.
 #[derive(Clone, PartialEq, Message)]
 struct NodeMessage {
     #[prost(uint64, tag = "1")]
     id: u64,
     #[prost(string, tag = "2")]
     name: String,
-    /// `NodeType`.
+    /// Number of a `NodeType`.
     #[prost(int32, tag = "3")]
     kind: i32,
     #[prost(uint64, repeated, tag = "4")]
@@ -35,7 +35,7 @@ struct NodeMessage {
     attr: Vec<AttributeProto>,
 }
 
-/// `AttributeProto`.
+/// Message `AttributeProto` with the fields in use.
 #[derive(Clone, PartialEq, Message)]
 struct AttributeProto {
     #[prost(string, tag = "1")]
@@ -44,7 +44,7 @@ struct AttributeProto {
     value: Option<AttributeValue>,
 }
 
-/// The values that are whole numbers or texts: traces differ in how they write the same attribute.
+/// Values that are whole numbers or texts. Traces differ in how they write the same attribute.
 #[derive(Clone, PartialEq, prost::Oneof)]
 enum AttributeValue {
     #[prost(int32, tag = "7")]
@@ -73,40 +73,40 @@ enum AttributeValue {
     Text(String),
 }
 
-/// What a node does.
+/// Kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// It says something.
+    /// Describes something; takes no time.
     Metadata,
-    /// It takes its time; loads and stores of memory too.
+    /// Computes for some time; includes loads and stores of memory.
     Compute,
-    /// It sends.
+    /// Sends a message.
     Send,
-    /// It receives.
+    /// Receives a message.
     Receive,
-    /// It takes part in a collective.
+    /// Takes part in a collective.
     Collective,
 }
 
-/// A node.
+/// A node of a trace.
 #[derive(Clone, Debug)]
 pub(super) struct Record {
     /// Unique in its file.
     pub id: u64,
-    /// For people.
+    /// Name for messages to users.
     pub name: String,
-    /// What it does.
+    /// Kind of the node.
     pub kind: Kind,
-    /// What it waits for.
+    /// Ids of nodes that it waits for (control).
     pub ctrl_deps: Vec<u64>,
-    /// What it waits for.
+    /// Ids of nodes that it waits for (data).
     pub data_deps: Vec<u64>,
-    /// How long it takes, if it computes.
+    /// Duration in microseconds of a computation.
     pub duration_micros: u64,
     attributes: Vec<(String, Attribute)>,
 }
 
-/// An attribute's value.
+/// Value of an attribute.
 #[derive(Clone, Debug)]
 enum Attribute {
     Number(i128),
@@ -114,7 +114,7 @@ enum Attribute {
 }
 
 impl Record {
-    /// An attribute that is a whole number.
+    /// Value of an attribute that is a whole number.
     pub(super) fn number(&self, name: &str) -> Option<i128> {
         self.attributes.iter().find(|a| a.0 == name).and_then(|(_, value)| match value {
             Attribute::Number(n) => Some(*n),
@@ -122,7 +122,7 @@ impl Record {
         })
     }
 
-    /// An attribute that is a text with something in it.
+    /// Value of an attribute that is a nonempty text.
     pub(super) fn text(&self, name: &str) -> Option<&str> {
         self.attributes.iter().find(|a| a.0 == name).and_then(|(_, value)| match value {
             Attribute::Text(text) if !text.is_empty() => Some(text.as_str()),

@@ -1,5 +1,6 @@
-//! Every algorithm against an oracle that follows what pieces are made of, and against closed
-//! formulas.
+//! Tests of every algorithm against an oracle and against closed formulas.
+//!
+//! The oracle tracks which ranks' parts are in each piece.
 
 use super::*;
 use proptest::prelude::*;
@@ -18,15 +19,15 @@ const ALGORITHMS: [CollectiveAlgorithm; 4] = [
     CollectiveAlgorithm::Direct,
 ];
 
-/// What a piece is made of: how often each rank's part is in it.
+/// Content of a piece: how often each rank's part is in it.
 type Content = Vec<u32>;
 
-/// How many pieces there are.
+/// Number of pieces.
 fn pieces(operation: Collective, n: u32) -> u32 {
     if operation == Collective::AllToAll { n * n } else { n }
 }
 
-/// What a rank begins with.
+/// Pieces that a rank starts with.
 fn initial(operation: Collective, n: u32, rank: u32) -> Vec<Content> {
     let own = |piece: u32| match operation {
         Collective::AllReduce | Collective::ReduceScatter => true,
@@ -38,7 +39,7 @@ fn initial(operation: Collective, n: u32, rank: u32) -> Vec<Content> {
     (0..pieces(operation, n)).map(content).collect()
 }
 
-/// What a rank has to end with: nothing is said of other pieces.
+/// Required final content of a piece at a rank; `None` if any content is allowed.
 fn wanted(operation: Collective, n: u32, rank: u32, piece: u32) -> Option<Content> {
     let all = || vec![1; n as usize];
     let of = |source: u32| (0..n).map(|r| u32::from(r == source)).collect();
@@ -62,12 +63,12 @@ fn apply(state: &mut [Content], m: &Move, carried: &[Content]) {
     }
 }
 
-/// Whether all ranks end with what they should, if each transfer carries what its sender has from
-/// the transfers that it waits for and nothing else, and transfers arrive in an order that only
-/// these waits decide: `first` says which of those that may be next.
+/// Whether all ranks end with the required pieces. Each transfer carries only what its sender has
+/// from the transfers that it waits for. Transfers arrive in any order that these dependencies
+/// allow: `first` selects the next one.
 fn follows(operation: Collective, n: u32, made: &Moves, mut first: impl FnMut(usize) -> usize) {
     let count = made.moves.len();
-    // All that a transfer waits for, at any distance.
+    // All direct and indirect dependencies of a transfer.
     let mut before = vec![vec![false; count]; count];
     for (m, one) in made.moves.iter().enumerate() {
         for &earlier in &made.sets[one.after as usize] {
@@ -107,7 +108,7 @@ fn follows(operation: Collective, n: u32, made: &Moves, mut first: impl FnMut(us
     }
 }
 
-/// Pieces that each rank sends.
+/// Number of pieces that each rank sends.
 fn sent(made: &Moves, n: u32) -> Vec<u32> {
     let mut sent = vec![0; n as usize];
     made.moves.iter().for_each(|m| sent[m.from as usize] += m.pieces.len() as u32);
@@ -117,7 +118,7 @@ fn sent(made: &Moves, n: u32) -> Vec<u32> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Whatever the order of arrivals, every algorithm does what its operation says, or is refused.
+    /// In any order of arrivals, every algorithm carries out its operation, or is refused.
     #[test]
     fn every_rank_ends_with_what_it_should(n in 1u32..14, power in 0u32..4, seed in any::<u64>()) {
         for operation in OPERATIONS {
@@ -137,7 +138,7 @@ proptest! {
         }
     }
 
-    /// Pieces together are the buffer, and differ by a byte at most.
+    /// All pieces together are the buffer, and they differ by at most one byte.
     #[test]
     fn pieces_are_the_buffer(bytes in 0u64..1_000_000, n in 1u32..100) {
         let all: Vec<u64> = (0..n).map(|p| piece_bytes(bytes, n, p)).collect();
@@ -146,7 +147,7 @@ proptest! {
     }
 }
 
-/// A waiting set that lacks one transfer is found: the oracle can fail.
+/// The oracle detects a dependency set that lacks one transfer.
 #[test]
 fn the_oracle_sees_what_is_missing() {
     for (operation, algorithm) in [
@@ -157,7 +158,7 @@ fn the_oracle_sees_what_is_missing() {
         (Collective::AllToAll, CollectiveAlgorithm::Ring),
     ] {
         let good = moves(operation, algorithm, 4);
-        // What the last transfer that waits for anything waits for.
+        // Dependencies of the last transfer that has any.
         let mut sets = good.moves.iter().rev().map(|m| m.after as usize);
         let set = sets.find(|&s| !good.sets[s].is_empty()).unwrap();
         let mut bad = good.clone();
@@ -178,7 +179,7 @@ fn bytes_are_those_of_the_closed_formulas() {
             if algorithm == HalvingDoubling && !power || algorithm == Tree {
                 continue;
             }
-            // In pieces, a buffer's n-th parts: 2 (n - 1), and n - 1.
+            // Counted in pieces, the n-th parts of a buffer: 2 (n - 1), and n - 1.
             for (operation, each) in [(AllReduce, 2 * (n - 1)), (AllGather, n - 1), (ReduceScatter, n - 1)] {
                 let made = moves(operation, algorithm, n);
                 assert_eq!(sent(&made, n), vec![each; n as usize], "{operation:?} {algorithm:?} {n}");
@@ -189,7 +190,7 @@ fn bytes_are_those_of_the_closed_formulas() {
         if power {
             assert_eq!(sent(&moves(AllToAll, HalvingDoubling, n), n), vec![n.ilog2() * n / 2; n as usize]);
         }
-        // Up the tree once and down once, each of the n - 1 edges a whole buffer.
+        // Up the tree once and down once: each of the n - 1 edges carries a whole buffer.
         assert_eq!(sent(&moves(AllReduce, Tree, n), n).iter().sum::<u32>(), 2 * (n - 1) * n);
         for algorithm in [Ring, Tree, Direct] {
             let made = moves(Collective::Broadcast, algorithm, n);
@@ -198,7 +199,7 @@ fn bytes_are_those_of_the_closed_formulas() {
     }
 }
 
-/// How many transfers follow each other at the longest: what latencies count by.
+/// Length of the longest chain of transfers, which determines latency.
 fn rounds(made: &Moves) -> usize {
     let mut depth: Vec<usize> = Vec::new();
     for m in &made.moves {

@@ -173,7 +173,8 @@ fn collectives_of_traces_are_made_of_transfers() {
 
 #[test]
 fn nodes_wait_as_the_files_say() {
-    // Rank 0 computes and sends; rank 1 receives and computes; both gather, and rank 0 computes again.
+    // Rank 0 computes and sends; rank 1 receives and computes; both gather, and rank 0 computes
+    // again.
     let (prefix, _) = trace(&[
         vec![compute(1, 5, &[]), send(2, 1, 1_462, &[1]), together(3, 2, 1_000, &[2]), compute(4, 9, &[3])],
         vec![receive(7, 0, 1_462, &[]), compute(8, 3, &[7]), together(9, 2, 1_000, &[8])],
@@ -326,7 +327,8 @@ fn the_training_step_is_mapped_to_its_groups() {
     let spec = SimaiWorkload { across, layers: Some(1), ..simai("gpt_13b") };
     let source = load(&Workload::Simai(spec), 64).unwrap();
     let graph = source.steps().unwrap().graph();
-    // A fortieth of the gradients' and parameters' bytes: all-reduce and all-gather, reduce-scatter, embedding.
+    // A fortieth of the gradients' and parameters' bytes: all-reduce and all-gather,
+    // reduce-scatter, embedding.
     let of_data = |bytes: Bytes| [81_215_488, 162_430_976, 8_192_000].contains(&bytes.get());
     let count = graph.collectives().iter().filter(|c| of_data(c.bytes) && c.ranks == 8).count();
     assert_eq!(count, 4 * 8);
@@ -527,7 +529,8 @@ proptest! {
         }
     }
 
-    /// Bounds hold what they promise by construction: a graph's transfers fit between its begin and its bound.
+    /// Bounds hold what they promise by construction: a graph's transfers fit between its begin and
+    /// its bound.
     #[test]
     fn no_transfer_can_begin_after_the_bound(n in 2u32..9, bytes in 1u64..1_000_000, steps in 1u32..4, kind in 0usize..5, how in 0usize..4) {
         let operation = [Collective::AllReduce, Collective::AllGather, Collective::ReduceScatter, Collective::AllToAll, Collective::Broadcast][kind];

@@ -1,4 +1,5 @@
-//! Whatever a file holds, loading it ends in a source or in an error; and a source's flows are in order.
+//! Whatever a file holds, loading it ends in a source or in an error; and a source's flows are in
+//! order.
 
 use crate::common::{file, load, poisson, trace};
 use proptest::prelude::*;

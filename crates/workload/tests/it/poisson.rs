@@ -92,7 +92,8 @@ fn load_comes_out_as_asked_for_each_packet_mix_and_size() {
     for mix in mixes {
         for sizes in [Sizes::Fixed(Bytes::new(40)), Sizes::Fixed(Bytes::kb(20)), Sizes::Exponential(Bytes::kb(4))] {
             let source = load(&poisson(0.3, Pattern::Uniform, sizes.clone(), mix.clone()), 4).unwrap();
-            // Arrivals are tested elsewhere: compare the mean flow on the wire alone, which varies less.
+            // Arrivals are tested elsewhere: compare the mean flow on the wire alone, which varies
+            // less.
             let n = 100_000;
             let flows = source.arrivals(9).take(n).enumerate();
             let (mut total, mut squares) = (0.0, 0.0);
@@ -165,14 +166,14 @@ fn arrivals_are_poisson_and_pairs_uniform() {
     let flows: Vec<FlowArrival> = source.arrivals(3).take(n).collect();
     assert!(flows.is_sorted_by_key(|f| f.at));
     let mean = 1.0 / source.facts().arrivals_per_second.unwrap();
-    let mut gaps: Vec<f64> = flows.windows(2).map(|w| (w[1].at - w[0].at).as_secs_f64() / mean).collect();
-    let average = gaps.iter().sum::<f64>() / gaps.len() as f64;
+    let mut intervals: Vec<f64> = flows.windows(2).map(|w| (w[1].at - w[0].at).as_secs_f64() / mean).collect();
+    let average = intervals.iter().sum::<f64>() / intervals.len() as f64;
     assert!((average - 1.0).abs() < 4.0 / (n as f64).sqrt(), "{average}");
-    // Kolmogorov and Smirnov at 0.1 %; gaps of 500 ns are rounded to picoseconds.
-    gaps.sort_by(f64::total_cmp);
-    let count = gaps.len() as f64;
+    // Kolmogorov and Smirnov at 0.1 %; intervals of 500 ns are rounded to picoseconds.
+    intervals.sort_by(f64::total_cmp);
+    let count = intervals.len() as f64;
     let distance =
-        gaps.iter().enumerate().map(|(i, g)| ((1.0 - (-g).exp()) - i as f64 / count).abs()).fold(0.0, f64::max);
+        intervals.iter().enumerate().map(|(i, g)| ((1.0 - (-g).exp()) - i as f64 / count).abs()).fold(0.0, f64::max);
     assert!(distance < 1.95 / count.sqrt(), "{distance}");
 
     let mut pairs: BTreeMap<(HostId, HostId), f64> = BTreeMap::new();

@@ -92,7 +92,8 @@ fn both_layouts_of_a_trace_are_read() {
             .arrivals(1)
             .map(|f| (f.at.as_ps() / 1_000_000, f.source.0, f.destination.0, f.bytes.get(), f.coflow.unwrap().0))
             .collect();
-        // Coflow 3 is first. Of coflow 7, mapper 1 shares rack 1 with a reducer, and 3 bytes make 2 and 1.
+        // Coflow 3 is first. Of coflow 7, mapper 1 shares rack 1 with a reducer, and 3 bytes make 2
+        // and 1.
         let expected =
             [(2_500, 2, 0, 4_000_000, 0), (5_000, 0, 1, 500_000, 1), (5_000, 1, 2, 1, 1), (5_000, 0, 2, 2, 1)];
         assert_eq!(flows, expected);

@@ -97,7 +97,7 @@ impl Receiving {
         if offset + len > self.read.saturating_add(2 * self.buffer) {
             return Taken::Beyond;
         }
-        if self.raw.gaps() >= MAX_HELD && offset > self.raw.received() {
+        if self.raw.missing_ranges() >= MAX_HELD && offset > self.raw.received() {
             return Taken::Beyond;
         }
         if let Some(length) = header.length {

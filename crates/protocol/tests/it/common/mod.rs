@@ -1,5 +1,6 @@
-//! A world in virtual time for agents: clocks that err, messages that are late, lost or doubled, queues of frames. No fabric: frames that
-//! are sent arrive, and whether they could have is asked of the record of openings.
+//! A world in virtual time for agents: clocks that err, messages that are late, lost or doubled,
+//! queues of frames. No fabric: frames that are sent arrive, and whether they could have is asked
+//! of the record of openings.
 
 #![allow(dead_code)]
 
@@ -82,7 +83,8 @@ pub struct Host {
     pub queues: BTreeMap<u32, u64>,
     /// The receive buffer's size, what is in it, and how fast the application takes it out.
     pub buffer: Option<(u64, u64, Rate)>,
-    /// Openings that are not over: the opening, when its next frame may begin, what it sent, its place in the record.
+    /// Openings that are not over: the opening, when its next frame may begin, what it sent, its
+    /// place in the record.
     open: Vec<(Opening, Time, u64, usize)>,
     drained: i64,
 }
@@ -189,8 +191,8 @@ impl World {
         Box::new(Standby::new(config, succession, scheduler(config.slots), Arc::clone(&self.fabric)))
     }
 
-    /// So many relays between the controller and the hosts, whose clocks are off by up to `error`. Twice the latency of a message has to be in that
-    /// of the configuration, and a little more.
+    /// So many relays between the controller and the hosts, whose clocks are off by up to `error`.
+    /// Twice the latency of a message has to be in that of the configuration, and a little more.
     pub fn relays(&mut self, count: u32, latency: Duration, error: Duration) {
         self.config = SlotControllerConfig { relays: count, relay_error: error, ..self.config };
         self.network.latency = latency;

@@ -3,7 +3,8 @@
 use timeplane_protocol::Message;
 use timeplane_protocol::wire::{Control, Header, Reassembler};
 
-/// What the receiver reads where every datagram arrives; its length is what the message says of itself.
+/// What the receiver reads where every datagram arrives; its length is what the message says of
+/// itself.
 pub fn over_the_wire(message: &Message) -> Message {
     // A frame of its own, no datagram.
     if let Message::Pfc(_) = message {

@@ -1,4 +1,5 @@
-//! Checks interference and handover between several access points.
+//! Checks interference and handover between several access points. With handover, all hosts must
+//! stay reachable whichever access point a device uses.
 
 use super::super::{Checked, LONGEST_DELAY};
 use crate::{RadioLink, RadioSpec};

@@ -274,18 +274,18 @@ fn ends_of_a_link_take_turns() {
         let (a, b) = (arrived[0] as f64, arrived[1] as f64);
         assert!((a / b - 1.0).abs() < 0.02, "{access:?}: {arrived:?}");
         assert_eq!(m.counts().met, 0);
-        let gap = if access == Access::Token { IEEE_802_11AD_2012.sifs } else { IEEE_802_11AD_2012.aifs() };
+        let spacing = if access == Access::Token { IEEE_802_11AD_2012.sifs } else { IEEE_802_11AD_2012.aifs() };
         let mac = IEEE_802_11AD_2012;
         let mcs = Mcs::numbered(24).unwrap();
         let n = mac.fill(mcs, core::iter::repeat_n(Bytes::new(1_500), 1_000));
-        let cycle = gap + mac.exchange(mcs, mac.psdu(core::iter::repeat_n(Bytes::new(1_500), n)));
+        let cycle = spacing + mac.exchange(mcs, mac.psdu(core::iter::repeat_n(Bytes::new(1_500), n)));
         let expected = 0.1 / cycle.as_secs_f64() * n as f64;
         assert!(((a + b) / expected - 1.0).abs() < 0.01, "{access:?}: {} against {expected}", a + b);
     }
 }
 
 #[test]
-fn a_trace_sends_at_its_rate_and_not_in_an_outage() {
+fn a_trace_sends_at_its_rate_and_not_without_one() {
     use timeplane_model::Rate;
     let quality = |mbps, packet_error| {
         let mcs = Mcs::numbered(12).unwrap();

@@ -117,8 +117,8 @@ fn the_count_is_used_again() {
         let expected = if reused { count - 1 } else { 1 };
         assert_eq!((queue.codel.count, queue.codel.last_count), (expected, expected));
         let next = hits(&mut queue, again + 101_000, again + 300_000, TARGET, false)[0].0;
-        let gap = 100_000.0 / (expected as f64).sqrt();
-        assert_eq!(next, again + 100_000 + (gap / 100.0).ceil() as i64 * 100);
+        let interval = 100_000.0 / (expected as f64).sqrt();
+        assert_eq!(next, again + 100_000 + (interval / 100.0).ceil() as i64 * 100);
     }
 }
 
@@ -193,9 +193,9 @@ proptest! {
     fn is_the_rfcs_procedure(phases in prop::collection::vec((1u32..40, 1i64..4_000, 1usize..800), 1..12)) {
         let (mut rfc, mut queue, mut ours) = (Rfc::default(), codel(false), VecDeque::new());
         let (mut dropped, mut now, mut number) = (Vec::new(), 1_000_000i64, 0u32);
-        for (burst, gap, times) in phases {
+        for (burst, interval, times) in phases {
             for i in 0..times {
-                now += gap * 1_000_000;
+                now += interval * 1_000_000;
                 // Packets come in bursts so that the queue grows and shrinks.
                 for _ in 0..if i % 32 == 0 { burst } else { 0 } {
                     rfc.queue.push_back((now, number));

@@ -1,9 +1,9 @@
 //! One bottleneck in virtual time, which drives the senders and receivers of a few flows.
 //!
-//! Data passes impairments (loss, duplication, jitter that reorders), a FIFO queue with a limit and a marking
-//! threshold, a transmitter and a propagation delay; acknowledgements pass impairments and the same delay. After
-//! each step it checks what every driver may rely on: deadlines lie ahead, no flow waits for nothing, and what
-//! has arrived is what the receiver says.
+//! Data passes impairments (loss, duplication, jitter that reorders), a FIFO queue with a limit and
+//! a marking threshold, a transmitter and a propagation delay; acknowledgements pass impairments
+//! and the same delay. After each step it checks what every driver may rely on: deadlines lie
+//! ahead, no flow waits for nothing, and what has arrived is what the receiver says.
 #![allow(dead_code)] // Each test file uses a part of it.
 
 use std::cmp::Reverse;
@@ -30,10 +30,12 @@ pub struct PathConfig {
     pub duplication: f64,
     /// Extra delay, uniform up to this: reorders.
     pub jitter: Duration,
-    /// The same for acknowledgements only. Of a packet's transmission time, it breaks the lockstep in which a full
-    /// queue always drops the same flow's packets (Floyd, Jacobson: On traffic phase effects, 1992).
+    /// The same for acknowledgements only. Of a packet's transmission time, it breaks the lockstep
+    /// in which a full queue always drops the same flow's packets (Floyd, Jacobson: On traffic
+    /// phase effects, 1992).
     pub ack_jitter: Duration,
-    /// Drop these transmissions of data segments (the first is number 0), and these SYNs, SYN-ACKs and so on.
+    /// Drop these transmissions of data segments (the first is number 0), and these SYNs, SYN-ACKs
+    /// and so on.
     pub drop_data: BTreeSet<u64>,
     pub drop_control: BTreeSet<u64>,
     pub seed: u64,

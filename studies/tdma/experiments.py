@@ -229,7 +229,8 @@ def _fig11(blocks: Sequence[float], seeds: int) -> list[Experiment]:
     ]
 
 
-#: Figures 12 and 13: the receiver's wire has these rates (Gb/s) in turn, for so many ms each. The RTT is 250 us, most of it in the hosts.
+#: Figures 12 and 13: the receiver's wire has these rates (Gb/s) in turn, for so many ms each. The
+#: RTT is 250 us, most of it in the hosts.
 FAST, SLOW, SPAN = 10.0, 1.0, 10
 MIDDLE: Mapping[str, Any] = {
     "topology": {"single_switch": {"hosts": 2}},

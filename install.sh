@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs the packages that are missing besides the Rust toolchain. BPF programs need clang, libelf,
-# zlib and iproute2. Tests need nftables (redirects connections), tshark (reads captures) and a
-# browser (shows pages).
+# Installs the packages that are missing besides the Rust toolchain. BPF programs need clang,
+# libelf, zlib and iproute2. Tests need nftables (redirects connections), tshark (reads captures)
+# and a browser (shows pages).
 set -euo pipefail
 packages=()
 command -v clang > /dev/null || packages+=(clang)

@@ -31,8 +31,8 @@ export class Heat extends Lanes {
       this.samples.at(-1).set(lanes[i], values[i]);
       if (values[i] > this.most) this.most = values[i];
     }
-    const gaps = this.times.slice(1).map((t, i) => t - this.times[i]);
-    this.every = gaps.length ? gaps.reduce((a, b) => Math.min(a, b)) : 1;
+    const steps = this.times.slice(1).map((t, i) => t - this.times[i]);
+    this.every = steps.length ? steps.reduce((a, b) => Math.min(a, b)) : 1;
     if (this.times.length) this.setExtent(this.times[0], this.end(this.times.length - 1));
     this.draw();
   }

@@ -424,7 +424,7 @@ def test_mmwave_percentiles_are_of_packets(mmwave):
     assert both["packets"] == 200_000 and both["all_rtt_p50_ms"] == 80 and both["all_rtt_p99.999_ms"] == 80
 
 
-def test_mmwave_times_of_a_course(mmwave):
+def test_mmwave_values_of_a_link_trace(mmwave):
     m = part(mmwave, "measures")
     times, rates = np.array([0, 2 * m.S, 3 * m.S]), np.array([1.5e9, 0.0, 1e9])
     assert m.at(times, rates, np.array([0, 2 * m.S - 1, 2 * m.S, 9 * m.S])).tolist() == [1.5e9, 1.5e9, 0, 1e9]

@@ -86,7 +86,7 @@ def test_the_command_sweeps_on_dask(file: Path, tmp_path: Path) -> None:
 
 
 def test_a_worker_of_another_version_is_refused() -> None:
-    with pytest.raises(tp.RunError, match="expected the same version. Install it on all workers"):
+    with pytest.raises(tp.RunError, match=r"expected the same version\. Install it on all workers"):
         _sweep._work("0.0.0", [])
 
 

@@ -93,8 +93,7 @@ def greedy(nodes: int, pairs: ArrayLike, wanted: ArrayLike = 1, *, slots: int = 
 def allocate(
     nodes: int, pairs: ArrayLike, wanted: ArrayLike, *, slots: int = 64, batches: int = 1
 ) -> NDArray[np.int64]:
-    """Timeslots as Fastpass's arbiter allocates them: maximal matchings, least recently served
-    pairs first.
+    """Timeslots as Fastpass allocates them: maximal matchings, least recently served pairs first.
 
     ``pairs`` and ``wanted`` are as for :func:`greedy`; repeated pairs add up. A batch is ``slots``
     slots (at most 64). Returns rows (slot, source, destination), with slots numbered through all

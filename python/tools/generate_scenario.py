@@ -275,8 +275,8 @@ class Generator:
         parts = [HEADER, "__all__ = [\n" + "".join(f"    {json.dumps(n)},\n" for n in names) + "]\n"]
         previous = ""
         for text in self.written.values():
-            gap = "\n\n" if text.startswith("@") or previous.startswith("@") or not previous else "\n"
-            parts.append(gap + text)
+            blank = "\n\n" if text.startswith("@") or previous.startswith("@") or not previous else "\n"
+            parts.append(blank + text)
             previous = text
         return "".join(parts[:1]) + "\n" + "".join(parts[1:])
 

@@ -1,5 +1,5 @@
-"""What can be computed without a simulator: what no set of flyways is faster than, and what a TCP
-flow gets of a link.
+"""Results that need no simulator: a lower bound on completion times with any set of flyways, and
+the goodput of a TCP flow over a link.
 """
 
 from __future__ import annotations
@@ -9,17 +9,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-#: Gb/s: an uplink, the hosts of a rack under 1:2, the fastest flyway.
+#: Rates in Gb/s: an uplink, the hosts of a rack at 1:2, the fastest flyway.
 UPLINK, HOSTS, FLYWAY = 10.0, 20.0, 6.75675
 
 
 def bound(demand: np.ndarray, radios: int, flyway: float = FLYWAY) -> float:
-    """Least time over that without oversubscription, with ``radios`` of ``flyway`` Gb/s for each
-    rack and uplinks of 1:2.
+    """Lower bound on the completion time relative to a network without oversubscription, with
+    ``radios`` flyways of ``flyway`` Gb/s per rack and uplinks oversubscribed 1:2.
 
-    What a rack sends leaves it by its uplink or its flyways, what it receives comes by its downlink
-    or its flyways, and both directions share the flyways. So each takes no less than its bytes over
-    uplink and flyways, nor both together than theirs over uplink, downlink and flyways.
+    A rack sends over its uplink or its flyways and receives over its downlink or its flyways; both
+    directions share the flyways. So each direction takes at least its bytes over the rate of the
+    uplink and the flyways together. Both directions together take at least their bytes over the
+    rate of uplink, downlink and flyways.
     """
     sent, received = demand.sum(1), demand.sum(0)
     air = radios * flyway
@@ -37,34 +38,35 @@ class Mac:
     sifs: float
     slot: float
     cw_min: int
-    #: Preamble and header, and a symbol, of OFDM.
+    #: OFDM: time of preamble and header, and of a symbol.
     before: float
     symbol: float
-    #: The answer to a frame.
+    #: Time of the response to a frame.
     answer: float
-    #: Beside an IP packet in a frame, what this is a multiple of, and beside all packets.
+    #: Octets that a frame adds to each IP packet, alignment of packets in octets, and octets that
+    #: it adds once.
     per_packet: int
     align: int
     per_frame: int
-    #: Octets and microseconds of a frame, at most.
+    #: Maximum size of a frame in octets and maximum duration in us.
     octets: int
     most: float
-    #: TCP payload of a packet.
+    #: TCP payload of a packet in octets.
     segment: int
-    #: Segments are cut where a frame is full.
+    #: Whether segments are cut to fill a frame.
     cut: bool
 
     @property
     def aifs(self) -> float:
-        """SIFS and three slots."""
+        """AIFS: SIFS and three slots."""
         return self.sifs + 3 * self.slot
 
 
-#: By MCS: coded bits of a symbol of OFDM, and data bits of a codeword of 672.
+#: By MCS: coded bits per OFDM symbol, and data bits per codeword of 672 bits.
 OFDM = {13: (336, 336), 24: (2016, 546)}
 
-#: Appendix B of the paper and what public copies of its simulator say: whole nanoseconds. An ACK of
-#: 14 octets takes a codeword at MCS 13.
+#: Appendix B of the paper, and public copies of its simulator: times in whole nanoseconds. An ACK
+#: of 14 octets takes one codeword at MCS 13.
 DRAFT = Mac(
     name="flyways-draft",
     sifs=1,
@@ -81,8 +83,8 @@ DRAFT = Mac(
     segment=10_000,
     cut=True,
 )
-#: IEEE 802.11ad-2012, clause 21: 3328 chips and 640 samples before OFDM's symbols of 640 samples. A
-#: block ACK at MCS 1 is 3328 and 1024 chips, three blocks of 512 and 64 more.
+#: IEEE 802.11ad-2012, clause 21: 3328 chips and 640 samples precede OFDM symbols of 640 samples. A
+#: block ACK at MCS 1 takes 3328 and 1024 chips, then three blocks of 512 chips and 64 more.
 STANDARD = Mac(
     name="11ad-2012",
     sifs=3,
@@ -102,17 +104,17 @@ STANDARD = Mac(
 
 
 def airtime(mac: Mac, mcs: int, octets: float) -> float:
-    """Microseconds of a frame."""
+    """Duration of a frame in us."""
     coded, data = OFDM[mcs]
     return mac.before + mac.symbol * math.ceil(672 * math.ceil(8 * octets / data) / coded)
 
 
 def tcp_goodput(mac: Mac, mcs: int, access: str, by_air: bool) -> float:
-    """Application bit/s of one TCP flow, nobody else and no loss: full frames, an acknowledgement
-    for every other segment.
+    """Goodput in bit/s of a single TCP flow without losses, with full frames and an acknowledgement
+    for every second segment.
 
-    ``access`` is ``dcf`` (a back-off of half the least window), ``no_backoff`` or ``token``.
-    Acknowledgements of a frame go by wire, or back in one frame, without back-off.
+    ``access`` is ``dcf`` (with half of the minimum window as back-off), ``no_backoff`` or
+    ``token``. The acknowledgements of a frame use a wire, or return in one frame without back-off.
     """
     in_frame = lambda packet: math.ceil((packet + mac.per_packet) / mac.align) * mac.align
     packet, acknowledgement = in_frame(mac.segment + 40), in_frame(40)

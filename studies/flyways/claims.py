@@ -1,4 +1,4 @@
-"""The paper's statements beside what comes out here, of other demand than the paper's."""
+"""Compares the paper's statements with results for other demands: the paper's are not public."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 Outcomes = Mapping[str, "Outcome"]
 ANTENNA = "narrow_beam"
-#: How near table 2's numbers have to be.
+#: Accepted relative deviation from the numbers of table 2.
 TOLERANCE = 0.025
 
 
 def verdict(found: list[float], wanted: float) -> str:
-    """Whether all of them come to what is wanted, some, or none."""
+    """The verdict by how many values reach the target: all, some or none."""
     reached = [f >= wanted for f in found]
     return "yes" if all(reached) else "in part" if any(reached) else "no"
 
@@ -50,7 +50,7 @@ def equal(outcomes: Outcomes) -> Found:
 
 
 def transit(outcomes: Outcomes) -> Found:
-    """Gains on average, with one radio."""
+    """Mean gains with one radio."""
     text, better = [], []
     for trace in TRACES:
         o = outcomes[f"{trace}_policies"]
@@ -61,7 +61,7 @@ def transit(outcomes: Outcomes) -> Found:
 
 
 def steering(outcomes: Outcomes) -> Found:
-    """What training costs in short phases and in long ones."""
+    """Cost of beam training in short and long phases."""
     o, text = outcomes["phases"], []
     none, told, trained = POINTING
     for length in (LENGTHS[0], LENGTHS[-1]):
@@ -76,7 +76,7 @@ def steering(outcomes: Outcomes) -> Found:
 
 
 def table2(outcomes: Outcomes, column: str) -> Found:
-    """At both rates, Mb/s: frames, and the formula."""
+    """Goodput in Mb/s at both rates: by simulated frames, and by the formula."""
     o, published = outcomes["table2_draft"], COLUMNS[column].published or ()
     frames, formula = ([o.mean(x, column, q) for x in RATES] for q in ("mbps", "arithmetic_mbps"))
     both = lambda of: "; ".join(f"{v:.0f}" for v in of)

@@ -1,4 +1,4 @@
-"""Completion times of demands, case by case, over those without oversubscription."""
+"""Completion times of demands, case by case, relative to a network without oversubscription."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from .traces import Matrices
 if TYPE_CHECKING:
     from .study import Outcome
 
-#: Completion within this of a non-oversubscribed network's is the same: shares are balanced to
-#: within a per mille or so.
+#: Maximum relative completion time that counts as equal to a network without oversubscription;
+#: shares are balanced to within about 0.1 %.
 SAME = 1.01
-#: The abstract's.
+#: Reduction in the paper's abstract.
 SHORTER = 0.45
 
 
 def numbers(matrix: np.ndarray, setting: Mapping[str, Any]) -> dict[str, float]:
-    """Of one case."""
+    """The numbers of one case."""
     plan = algorithms.flyways(matrix, **setting)
     return {
         "relative": plan.relative,
@@ -42,8 +42,8 @@ def compare(
     places: Mapping[float, Mapping[str, Any]],
     schemes: Mapping[str, Mapping[str, Any]],
 ) -> Callable[[Outcome, Options], None]:
-    """What fills an outcome with all cases at all places under all schemes; a case is kept as a
-    seed is.
+    """A function that fills an outcome with all cases at all positions under all schemes. An
+    outcome stores cases as seeds.
     """
 
     def run(outcome: Outcome, options: Options) -> None:
@@ -53,7 +53,7 @@ def compare(
             for scheme, how in schemes.items()
             for case, matrix in enumerate(matrices(cases))
         ]
-        # The controller runs without the interpreter's lock.
+        # The planner runs without the interpreter's lock.
         with ThreadPoolExecutor(options.jobs or 2) as pool:
             every = pool.map(lambda task: numbers(task[3], task[4]), tasks)
             for (x, scheme, case, *_), found in zip(tasks, every, strict=True):
@@ -63,13 +63,13 @@ def compare(
 
 
 def values(outcome: Outcome, x: float, scheme: str, quantity: str) -> np.ndarray:
-    """Of all cases."""
+    """The values of all cases."""
     return np.array(list(outcome.values[x, scheme, quantity].values()))
 
 
 def shares(outcome: Outcome) -> Iterator[tuple[float, str, dict[str, float]]]:
-    """By place and scheme: shares of cases that are so much shorter, that are as without
-    oversubscription, that are as fast as rates allow; mean and median.
+    """Shares of cases by position and scheme: at least ``SHORTER`` shorter, as fast as without
+    oversubscription, and as fast as the bound; mean and median.
     """
     for x, scheme in dict.fromkeys((x, scheme) for x, scheme, _ in outcome.values):
         relative, shorter, least = (values(outcome, x, scheme, q) for q in ("relative", "shorter", "bound"))

@@ -1,4 +1,4 @@
-"""What is run: a line of ``experiments`` each, and a function that fills its outcome."""
+"""The experiments: one line of ``experiments`` each, with a function that fills the outcome."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).resolve().parent
 
-#: Radios of a rack.
+#: Positions on the axis: the number of radios per rack.
 RADIOS: Mapping[float, Mapping[str, Any]] = {float(n): {"radios": n} for n in (1, 2, 3)}
-#: Uplinks are 1:2 oversubscribed, the core is not: what 45 % shorter times speak of, as no time is
-#: more than twice the other.
+#: Uplinks are oversubscribed 1:2, the core is not. Only then can times be 45 % shorter: wires alone
+#: take at most twice the time of a network without oversubscription.
 UPLINKS: Mapping[str, Any] = {"oversubscription": 2, "core": False}
-#: Both are, so that traffic across the core has 1:4.
+#: Uplinks and core are oversubscribed, so traffic across the core gets 1:4.
 BOTH: Mapping[str, Any] = {"oversubscription": 2, "core": True}
 
 BY_ANTENNA = {name: UPLINKS | {"antenna": name} for name in ANTENNAS}
 BY_POLICY = {name: UPLINKS | {"policy": name} for name in ("greedy", "transit", "greedy_direct", "straggler")}
 BY_TREE = {"uplinks": UPLINKS, "both": BOTH}
-#: Full and quick: cases of a trace.
+#: Number of cases of each trace, full and quick.
 CASES = {"projector": (24, 2), "fb2010": (61, 1), "pods": (506, 20)}
-#: The same of packets: cases, ms that uplinks take for the demand, seeds.
+#: For packets, full and quick: cases, ms that uplinks take for the demand, seeds.
 PACKETS = {
     "projector": ((3, (30.0, 100.0, 300.0, 1000.0), 3), (1, (30.0,), 1)),
     "fb2010": ((6, (30.0, 100.0, 300.0, 1000.0), 3), (1, (30.0,), 1)),
@@ -41,7 +41,7 @@ PACKETS = {
 
 @dataclass(frozen=True)
 class Experiment:
-    """Numbers by place on the axis, scheme and case."""
+    """One experiment: numbers by position on the axis, scheme and case."""
 
     name: str
     fill: Callable[[Outcome, Options], None]
@@ -54,13 +54,13 @@ def _antennas(trace: str, cases: int) -> Experiment:
 
 
 def _policies(trace: str, cases: int) -> Experiment:
-    """With one radio and two."""
+    """All policies with one and two radios."""
     places = {x: at for x, at in RADIOS.items() if x < 3}
     return Experiment(f"{trace}_policies", compare(TRACES[trace], cases, places, BY_POLICY), BY_POLICY)
 
 
 def _tree(trace: str, cases: int) -> Experiment:
-    """Racks of one aggregation switch never meet the core."""
+    """The traffic of racks under one aggregation switch never crosses the core."""
     places = {x: at for x, at in RADIOS.items() if x < 3}
     return Experiment(f"{trace}_tree", compare(TRACES[trace], cases, places, BY_TREE), BY_TREE)
 
@@ -70,7 +70,7 @@ def _packets(trace: str, cases: int, lengths: Sequence[float], seeds: int) -> Ex
 
 
 def experiments(quick: bool) -> dict[str, Experiment]:
-    """By name."""
+    """The experiments by name."""
     of = {trace: counts[quick] for trace, counts in CASES.items()}
     every = [
         Experiment("antennas", radio.gains, ANTENNAS),

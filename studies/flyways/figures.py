@@ -33,7 +33,7 @@ TREES = {"uplinks": "uplinks 1:2", "both": "uplinks and core 1:2"}
 
 
 def _cdf(axes: Axes, numbers: np.ndarray, **style: Any) -> None:
-    """Shares of cases at most so slow."""
+    """Draws the distribution of relative completion times."""
     ordered = np.sort(numbers)
     axes.step(np.concatenate(([ordered[0]], ordered)), np.linspace(0, 100, len(ordered) + 1), where="post", **style)
 
@@ -47,7 +47,7 @@ def _axes(axes: list[Axes], most: float) -> None:
 
 
 def ctd(outcomes: Outcomes) -> Figure:
-    """By radios, narrow beam."""
+    """Completion times by number of radios, with the narrow beam."""
     figure, axes = panels(3)
     for a, trace in zip(axes, TRACES, strict=True):
         o = outcomes[trace]
@@ -62,7 +62,7 @@ def ctd(outcomes: Outcomes) -> Figure:
 
 
 def beams(outcomes: Outcomes) -> Figure:
-    """By antenna, one radio."""
+    """Completion times by antenna, with one radio."""
     figure, axes = panels(3)
     for a, trace in zip(axes, TRACES, strict=True):
         for i, (name, title) in enumerate(ANTENNAS.items()):
@@ -74,7 +74,7 @@ def beams(outcomes: Outcomes) -> Figure:
 
 
 def policies(outcomes: Outcomes) -> Figure:
-    """By policy, one radio."""
+    """Completion times by policy, with one radio."""
     figure, axes = panels(3)
     for a, trace in zip(axes, TRACES, strict=True):
         for i, (name, title) in enumerate(POLICIES.items()):
@@ -86,7 +86,7 @@ def policies(outcomes: Outcomes) -> Figure:
 
 
 def tree(outcomes: Outcomes) -> Figure:
-    """With an oversubscribed core and without, one radio and by wire alone."""
+    """Completion times with and without an oversubscribed core, with one radio and by wire only."""
     names = [trace for trace in TRACES if f"{trace}_tree" in outcomes]
     figure, axes = panels(len(names))
     for a, trace in zip(axes, names, strict=True):
@@ -101,7 +101,7 @@ def tree(outcomes: Outcomes) -> Figure:
 
 
 def antennas(outcomes: Outcomes) -> Figure:
-    """Gain over angle, rate over distance."""
+    """Gain by angle and rate by distance of each antenna."""
     figure, axes = panels(2)
     for i, (name, title) in enumerate(ANTENNAS.items()):
         axes[0].plot(*outcomes["antennas"].curve(name, "gain_dbi"), color=COLORS[i], linestyle=LINES[i], label=title)
@@ -123,7 +123,7 @@ def antennas(outcomes: Outcomes) -> Figure:
 
 
 def phases(outcomes: Outcomes) -> Figure:
-    """By length of a phase: completion, and links."""
+    """Completion times and links, by length of a phase."""
     figure, axes = panels(2)
     o = outcomes["phases"]
     for i, name in enumerate(POINTING):
@@ -146,7 +146,7 @@ def phases(outcomes: Outcomes) -> Figure:
 
 
 def table2(outcomes: Outcomes) -> Figure:
-    """By MAC and rate: bars of what is published, what frames give, what the formula says."""
+    """Goodput by MAC and rate, as bars: published, by simulated frames, by formula."""
     figure = Figure(figsize=(WIDE, 4.6))
     axes = list(figure.subplots(2, 2).flat)
     titles = []
@@ -173,7 +173,7 @@ def table2(outcomes: Outcomes) -> Figure:
 
 
 def packets(outcomes: Outcomes) -> Figure:
-    """By length of the demand: how much shorter than by wire."""
+    """Reduction of completion times compared with wires, by length of the demand."""
     names = {"projector": "ProjecToR", "fb2010": "FB2010"}
     figure, axes = panels(len(names), height=2.9, sharey=True)
     for a, trace in zip(axes, names, strict=True):
@@ -184,7 +184,7 @@ def packets(outcomes: Outcomes) -> Figure:
         for i, (scheme, title) in enumerate(PACKETS.items()):
             of = [o.estimate(x, scheme, "shorter") for x in o.places]
             errors = [0 if np.isnan(e.half) else 100 * e.half for e in of]
-            # Side by side, so that intervals can be told apart.
+            # Side by side, so that intervals do not overlap.
             at = np.array(o.places) * 1.04 ** (i - 2)
             style = {"color": COLORS[i], "linestyle": LINES[i], "marker": MARKERS[i], "markersize": 3.5, "linewidth": 0.9, "elinewidth": 0.7}
             a.errorbar(at, [100 * e.mean for e in of], yerr=errors, label=title, **style)
@@ -192,7 +192,7 @@ def packets(outcomes: Outcomes) -> Figure:
         a.set_xticks(o.places, [f"{x:g}" for x in o.places])
         a.set_xticks([], minor=True)
         a.set_xlabel("Demand takes the wires (ms)")
-        # Where a last flow waits for its timeout intervals are wider than this.
+        # If a last flow waits for its timeout, intervals are wider than the axis.
         a.set_ylim(-5, 45)
     axes[0].set_ylabel("Shorter than by wire (%)")
     letter(axes, [f"{title}, 16 racks" for title in names.values()])

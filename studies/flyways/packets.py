@@ -1,5 +1,5 @@
-"""What packets leave of the fluid's gain: medium access, TCP, and a controller that hears late what
-racks have.
+"""The gain that remains with packets instead of a fluid: with medium access, TCP, and a
+controller that gets delayed reports.
 """
 
 from __future__ import annotations
@@ -21,18 +21,19 @@ if TYPE_CHECKING:
     from .study import Outcome
 
 RACKS = 16
-#: Flows that the busiest rack sends or receives: shares are of flows, and the fewer, the rougher.
+#: Number of flows that the busiest rack sends or receives. Shares consist of whole flows, so fewer
+#: flows make shares coarser.
 FLOWS = 125
-#: Bit/s of an uplink; a rack's hosts have twice that. The same as the fluids'.
+#: Rate of an uplink in bit/s, as in the fluid model; the hosts of a rack have twice that.
 UPLINK = 10e9
-#: Bit/s that the medium leaves one TCP flow with a token, at the fastest rate.
+#: Rate in bit/s of a single TCP flow at the fastest rate with a token.
 LEFT = tcp_goodput(DRAFT, 24, "token", by_air=False)
 
 Row = tuple[int, int, int, int]
 
-#: Hears and plans ten times as often, at once.
+#: Reports and plans ten times as often, without compute time.
 OFTEN: Mapping[str, Any] = {"every": "1 ms", "report_every": "500 us", "compute_time": "0 us", "pointing": {"coordinated": {"steering": "1 us"}}}
-#: Keys of plans. The first has a plan every 10 ms, reports every 5 ms, beams told by wire.
+#: Keys of plans. The first plans every 10 ms, gets reports every 5 ms, and points beams by wire.
 FLYWAYS: Mapping[str, Mapping[str, Any]] = {
     "flyways": {},
     "often": OFTEN,
@@ -40,29 +41,29 @@ FLYWAYS: Mapping[str, Mapping[str, Any]] = {
     "trained": {"pointing": {"trained": {"sectors": 36}}},
     "standard": {"mac": "11ad-2012"},
 }
-#: TCP's least timeouts: Linux's, and one that queues of radios are longer than.
+#: Minimum TCP timeouts: Linux's, and one that is shorter than radio queues.
 TIMEOUT, SHORT = "200 ms", "10 ms"
 
 
 def hottest(matrix: np.ndarray) -> np.ndarray:
-    """What the racks with most bytes send each other."""
+    """Demand between the racks with the most bytes."""
     which = np.sort(np.argsort(-(matrix.sum(0) + matrix.sum(1)), kind="stable")[:RACKS])
     return matrix[np.ix_(which, which)]
 
 
 def cases(trace: str, count: int) -> list[np.ndarray]:
-    """Demand that has any, of the trace's first cases."""
+    """The demands of the trace's first cases, without empty ones."""
     return [matrix for matrix in map(hottest, TRACES[trace](count)) if matrix.max() > 0]
 
 
 def lasting(matrix: np.ndarray, milliseconds: float) -> np.ndarray:
-    """The same demand, such that it takes the uplinks so long, in whole bytes."""
+    """The demand, scaled so that the uplinks take this time for it, in whole bytes."""
     busiest = max(matrix.sum(0).max(), matrix.sum(1).max())
     return np.round(matrix * (milliseconds / 1000 * UPLINK / 8 / busiest))
 
 
 def flows(matrix: np.ndarray) -> Iterator[Row]:
-    """All at once, of about one size."""
+    """Flows of about equal sizes, all at the start."""
     size = max(matrix.sum(0).max(), matrix.sum(1).max()) / FLOWS
     for source, destination in zip(*np.nonzero(matrix), strict=True):
         total = int(matrix[source, destination])
@@ -72,7 +73,7 @@ def flows(matrix: np.ndarray) -> Iterator[Row]:
 
 
 def scenario(trace: str, files: Sequence[str], seeds: int) -> dict[str, Any]:
-    """A tree of 1:2, and the same with flyways."""
+    """A tree oversubscribed 1:2, without and with flyways."""
     transport = lambda name: {"tcp": {"congestion": "dctcp", "initial_window": 4, "min_rto": SHORT if name == "impatient" else TIMEOUT}}
     return {
         "name": f"packets_{trace}",
@@ -94,8 +95,8 @@ def scenario(trace: str, files: Sequence[str], seeds: int) -> dict[str, Any]:
 
 
 def fill(trace: str, count: int, lengths: Sequence[float], seeds: int) -> Callable[[Outcome, Options], None]:
-    """Fills an outcome: lengths by scheme, every case with every seed. Gains are over the same
-    demand by wire in the same model.
+    """A function that fills an outcome: lengths by scheme, for each case and seed. Gains are
+    relative to the same demand by wire in the same model.
     """
 
     def all_cases(outcome: Outcome, options: Options) -> None:
@@ -110,14 +111,14 @@ def fill(trace: str, count: int, lengths: Sequence[float], seeds: int) -> Callab
                 found = {"fluid_shorter": 1 - plan.ctd / plan.wired, "medium_shorter": 1 - bound(matrix, 1, LEFT / 1e9) / bound(matrix, 0)}
                 outcome.add(x, "flyways", case * number, found)
         files = list(places)
-        # One file alone is no sweep.
+        # Results do not treat a single file as a sweep.
         file_of = lambda run: run.point.get("workload.flows.file", files[0])
         every = list(simulated.runs(scenario(trace, files, number), options, base))
         wired = {(file_of(run), run.seed): of["completion_ps"] for run, of in every if run.scheme_name == "wired"}
         for run, of in every:
             x, case = places[file_of(run)]
             links = run.links
-            # Wires to hosts and to the root come first, both ways.
+            # Wires to hosts and to the root come first, in both directions.
             air = links["max_queue_bytes"][links["link"] >= 4 * RACKS]
             found = {
                 "ms": of["completion_ps"] / 1e9,

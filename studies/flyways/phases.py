@@ -1,4 +1,6 @@
-"""The pods' series phase by phase: links that stay, and what pointing the others costs."""
+"""The series of matrices between pods, phase by phase: which links stay, and the cost of
+pointing the others.
+"""
 
 from __future__ import annotations
 
@@ -15,28 +17,30 @@ from .traces import pod_matrices
 if TYPE_CHECKING:
     from .study import Outcome
 
-#: Of each end.
+#: Sectors of each end.
 SECTORS = 36
-#: Seconds that an antenna takes to use another pattern: the standard's gap between frames of a
-#: sweep.
+#: Seconds that an antenna takes to switch its pattern: the standard's interval between the frames
+#: of a sweep.
 STEERING = 1e-6
-#: Hosts of a rack under 1:2, B/s.
+#: Rate of the hosts of a rack at 1:2 oversubscription, in bytes/s.
 RACK = 20e9 / 8
-#: How beams of a new link find each other.
+#: Setup time of a new link in seconds, by way of pointing its beams.
 POINTING = {"no delay": 0.0, "told by wire": STEERING, "trained over the air": algorithms.beam_training(SECTORS)}
-#: ms that a phase takes on average without oversubscription: the series has no unit.
+#: Mean duration of a phase in ms without oversubscription; the series has no unit.
 LENGTHS = (1.0, 3.0, 10.0, 100.0)
 
 
 def series(count: int, milliseconds: float) -> np.ndarray:
-    """The first matrices of the series, such that the busiest rack takes so long on average."""
+    """The first matrices of the series, scaled so that the busiest rack takes this time on
+    average.
+    """
     matrices = pod_matrices()[:count]
     busiest = np.maximum(matrices.sum(1).max(1), matrices.sum(2).max(1)).mean()
     return np.round(matrices * (milliseconds / 1000 * RACK / busiest))
 
 
 def run(count: int) -> Callable[[Outcome, Options], None]:
-    """Fills an outcome: lengths by ways to point, a phase as a seed."""
+    """A function that fills an outcome: lengths by way of pointing, with phases as seeds."""
 
     def fill(outcome: Outcome, options: Options) -> None:
         for length in LENGTHS:

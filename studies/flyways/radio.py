@@ -1,4 +1,4 @@
-"""Antennas and links: what the figures about the radio show."""
+"""Gains of antennas and rates of links for the figures."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from timeplane.studies import Options
 if TYPE_CHECKING:
     from .study import Outcome
 
-#: As figures name them.
+#: Names for figures.
 ANTENNAS = {"narrow_beam": "narrow beam", "wide_beam": "wide beam", "geofencing": "Geo-fencing"}
 
 
 def gains(outcome: Outcome, options: Options) -> None:
-    """dBi by degrees off the axis."""
+    """Gain in dBi by angle from the axis in degrees."""
     degrees = np.arange(-180, 181.0, 2.0)
     for name in ANTENNAS:
         for x, gain in zip(degrees, algorithms.antenna_gain(name, degrees), strict=True):
@@ -25,7 +25,7 @@ def gains(outcome: Outcome, options: Options) -> None:
 
 
 def ranges(outcome: Outcome, options: Options) -> None:
-    """Gb/s by meters."""
+    """Rate in Gb/s by distance in meters."""
     meters = np.round(np.geomspace(0.5, 500, 241), 3)
     for name in ANTENNAS:
         for x, rate in zip(meters, algorithms.link_rate(name, meters), strict=True):

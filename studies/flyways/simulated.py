@@ -13,8 +13,8 @@ from timeplane.studies import Options
 
 
 def runs(values: Mapping[str, Any], options: Options, base: Path) -> Iterator[tuple[tp.Run, Mapping[str, Any]]]:
-    """All runs of a scenario, whose files are in ``base``, with their rows of the summary; those
-    that are complete are not run again.
+    """Runs a scenario whose files are in ``base``; returns all runs with their rows of the
+    summary. Completed runs are reused.
     """
     results = Scenario.from_dict(values, base=base).run(jobs=options.jobs, results=options.out / "runs")
     summary = studies.by_run(results.summary)

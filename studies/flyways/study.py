@@ -26,7 +26,7 @@ def simulate(experiment: Experiment, options: Options, outcomes: Mapping[str, Ou
 
 
 def table(outcome: Outcome) -> Iterator[Sequence[str]]:
-    """Means over cases, and for completion times the shares of cases."""
+    """Writes means over cases and, for completion times, shares of cases."""
     yield from studies.table(outcome)
     if "bound" in outcome.quantities:
         for x, scheme, of in shares(outcome):

@@ -1,4 +1,4 @@
-"""Table 2, one TCP flow over a link of 20 m: from frames on a medium, and by arithmetic."""
+"""Table 2, one TCP flow over a link of 20 m: by simulated frames and by the formula."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from .arithmetic import DRAFT, STANDARD, Mac, tcp_goodput
 if TYPE_CHECKING:
     from .study import Outcome
 
-#: The fastest rate and the slowest of OFDM.
+#: MCS of the slowest and the fastest OFDM rate.
 RATES = (13, 24)
-#: Mb/s of the PHY.
+#: PHY rates in Mb/s.
 PHY = {13: 693.0, 24: 6756.75}
 METERS = 20.0
 
@@ -25,18 +25,17 @@ METERS = 20.0
 class Column:
     """A way to share the medium."""
 
-    #: Where acknowledgements go, and what else the figure says.
+    #: Path of acknowledgements, and the rest of the label.
     title: str
     access: str
     acknowledgements: str
-    #: Whether there is chance in it. Where only one end has data and no back-off is drawn there is
-    #: none.
+    #: Whether results are random. They are not if only one end has data and no back-off is drawn.
     chance: bool = False
-    #: By rate, Mb/s.
+    #: Published goodput by rate, Mb/s.
     published: tuple[float, float] | None = None
 
 
-#: The first, the third and the fourth are the paper's.
+#: The first, third and fourth columns are the paper's.
 COLUMNS = {
     "air_calm": Column("air, no\ncollisions", "dcf_without_collisions", "air", True, (656.0, 4580.0)),
     "air": Column("air,\ncollisions", "dcf", "air", True),
@@ -46,15 +45,14 @@ COLUMNS = {
     "token": Column("wire,\ntoken", "token", "wire"),
 }
 MACS = {"draft": DRAFT, "standard": STANDARD}
-#: More than can be sent.
+#: More bytes than a run can send.
 ENDLESS = 10**12
 
 
 def scenario(mac: Mac, chance: bool, milliseconds: int, seeds: int) -> dict[str, Any]:
-    """All columns with chance, or all without: two hosts with a radio each and a wire beside it.
+    """All random columns, or all others: two hosts with a radio each, and a wire between them.
 
-    Wires between a host and its radio take no time that counts, so that nothing but the air is
-    measured.
+    Wires between a host and its radio take negligible time, so that only the air is measured.
     """
     columns = {name: c for name, c in COLUMNS.items() if c.chance == chance}
     transport = {"tcp": {"initial_window": 32, "receive_window": "4 MB", "min_rto": "10 ms"}}
@@ -85,7 +83,9 @@ def scenario(mac: Mac, chance: bool, milliseconds: int, seeds: int) -> dict[str,
 
 
 def fill(mac: Mac, milliseconds: int, seeds: int) -> Callable[[Outcome, Options], None]:
-    """Fills an outcome: columns by rate, over so many milliseconds; the arithmetic beside them."""
+    """A function that fills an outcome: columns by rate, measured over ``milliseconds``, and the
+    formula's values.
+    """
 
     def all_columns(outcome: Outcome, options: Options) -> None:
         base = options.out / "flows"
@@ -97,7 +97,7 @@ def fill(mac: Mac, milliseconds: int, seeds: int) -> Callable[[Outcome, Options]
                 outcome.add(float(run.point["fabric.radio.link.0.mcs"]), run.scheme_name, run.seed, found)
         for x in RATES:
             for name, c in COLUMNS.items():
-                # With collisions there is no closed formula.
+                # There is no closed formula with collisions.
                 if name != "air":
                     formula = tcp_goodput(mac, x, c.access.removesuffix("_without_collisions"), by_air=c.acknowledgements == "air")
                     outcome.add(x, name, 0, {"arithmetic_mbps": formula / 1e6})

@@ -1,4 +1,6 @@
-"""Demand between racks, case by case. None of it is the paper's: its four traces are not public."""
+"""Demands between racks, case by case. The paper's four traces are not public, so all are
+different ones.
+"""
 
 from __future__ import annotations
 
@@ -11,21 +13,21 @@ import numpy as np
 DATA = Path(__file__).resolve().parents[2] / "data"
 
 Matrices = Sequence[np.ndarray]
-#: Racks of the layout.
+#: Number of racks in the layout.
 PLACES = 160
-#: Bytes of the largest cell: relative completion times do not depend on it.
+#: Bytes of the largest cell; relative completion times do not depend on it.
 LARGEST = 1e10
 
 
 def scaled(matrix: np.ndarray) -> np.ndarray:
-    """Whole bytes, the largest cell at ``LARGEST``, nothing on the diagonal."""
+    """The matrix in whole bytes, with ``LARGEST`` in its largest cell and an empty diagonal."""
     matrix = np.array(matrix, dtype=np.float64)
     np.fill_diagonal(matrix, 0)
     return np.round(matrix * (LARGEST / matrix.max()))
 
 
 def placed(matrix: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """The same between racks elsewhere: rack ``i`` stands at ``places[i]``."""
+    """The same demand between other racks: rack ``i`` becomes ``places[i]``."""
     moved = np.zeros_like(matrix)
     moved[np.ix_(places, places)] = matrix
     return moved
@@ -33,7 +35,7 @@ def placed(matrix: np.ndarray, places: np.ndarray) -> np.ndarray:
 
 @cache
 def projector_matrix() -> np.ndarray:
-    """Shares of bytes between 128 racks."""
+    """Shares of the bytes between 128 racks."""
     table = np.loadtxt(DATA / "matrices" / "projector_tors_128_probabilities.txt", delimiter=",")
     matrix = np.zeros((128, 128))
     matrix[table[:, 1].astype(int), table[:, 2].astype(int)] = table[:, 3]
@@ -41,7 +43,9 @@ def projector_matrix() -> np.ndarray:
 
 
 def projector(cases: int) -> Matrices:
-    """One matrix, by the racks' numbers and with its racks at drawn places among the first 128."""
+    """One matrix: first with its racks in order, then with its racks at random places among the
+    first 128.
+    """
     rng = np.random.default_rng(1)
     matrix = scaled(projector_matrix())
     return [matrix if case == 0 else placed(matrix, rng.permutation(128)) for case in range(cases)]
@@ -49,8 +53,8 @@ def projector(cases: int) -> Matrices:
 
 @cache
 def coflows() -> list[tuple[float, np.ndarray]]:
-    """FB2010: seconds, and MB between 150 racks, what stays in a rack left out; a reducer's MB
-    shared evenly by the mappers.
+    """FB2010: start in seconds, and MB between 150 racks, without traffic within a rack. A
+    reducer's MB are divided equally among the mappers.
     """
     found = []
     for line in (DATA / "coflow" / "fb2010.txt").read_text(encoding="utf-8").splitlines():
@@ -69,8 +73,8 @@ def coflows() -> list[tuple[float, np.ndarray]]:
 
 
 def fb2010(cases: int) -> Matrices:
-    """What arrives in each of the hour's minutes, as far as anything does; spread over the hour
-    where fewer are asked for.
+    """Arrivals in each minute of the hour that has any; if ``cases`` is smaller, evenly spread
+    minutes.
     """
     minutes: dict[int, np.ndarray] = {}
     for seconds, matrix in coflows():
@@ -81,24 +85,24 @@ def fb2010(cases: int) -> Matrices:
 
 @cache
 def pod_matrices() -> np.ndarray:
-    """A series of 8 x 8 matrices."""
+    """The series of 8 x 8 matrices."""
     table = np.loadtxt(DATA / "matrices" / "pod_b_8x8.hist")
     matrices = table.reshape(len(table), 8, 8)
     return matrices * (1 - np.eye(8))
 
 
 def pods(cases: int) -> Matrices:
-    """Every so many of the series, as racks side by side."""
+    """Evenly spread matrices of the series, between the first racks of the layout."""
     matrices = pod_matrices()
     return [scaled(matrices[k]) for k in spread(len(matrices), cases)]
 
 
 def spread(length: int, count: int) -> list[int]:
-    """So many numbers below a length, evenly."""
+    """``count`` evenly spread numbers below ``length``."""
     count = min(count, length)
     return [k * length // count for k in range(count)]
 
 
 TRACES = {"projector": projector, "fb2010": fb2010, "pods": pods}
-#: As figures name them.
+#: Names for figures.
 TITLES = {"projector": "ProjecToR, 128 racks", "fb2010": "FB2010, 150 racks", "pods": "pods, 8 racks"}

@@ -1,8 +1,6 @@
-"""The matrices of beams that the two rooms have: no results of runs, but what every run begins
-with.
+"""The beam matrices of the two rooms. They are not results: every run starts from them.
 
-``beams_a.csv`` and ``beams_b.csv`` are those of the modeled walks, at -66 dBm, to a hundredth of a
-decibel:
+``beams_a.csv`` and ``beams_b.csv`` come from the modeled walks at -66 dBm, rounded to 0.01 dB:
 
     cargo run -p timeplane-radio --example link_trace -- --scene B --length 10 --beams FILE
 """
@@ -34,7 +32,7 @@ def matrices(room: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def switches(room: str) -> int:
-    """How often the pair with the most power changes, from matrix to matrix."""
+    """Number of changes of the pair with the most power between consecutive matrices."""
     _, _, power = matrices(room)
     best = power.reshape(len(power), -1).argmax(axis=1)
     return int((np.diff(best) != 0).sum())

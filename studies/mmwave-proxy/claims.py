@@ -1,4 +1,4 @@
-"""The paper's statements beside what comes out here."""
+"""Compares the paper's statements with the results of this study."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Outcomes = Mapping[str, "Outcome"]
 
-#: B as it is modeled, and with edges only.
+#: Room B as modeled, and with diffraction at the body's edges only.
 B_KINDS = ("b", "b_0")
 
 
@@ -31,14 +31,14 @@ def _each(outcomes: Outcomes, scheme: str, name: str, unit: str, factor: float =
 
 
 def in_settings(outcomes: Outcomes, part: str) -> str:
-    """In how many of the settings a part holds."""
+    """The number of settings in which a part holds, as text."""
     held = [setting.holds()[part] for setting in all_settings(outcomes)]
     return f"in {sum(held)} of {len(held)} settings"
 
 
 def _graded(outcomes: Outcomes, part: str, here: bool) -> str:
-    """``yes`` where it holds in B as modeled and at the levels and queues that everything begins
-    with; ``in part`` where it does elsewhere.
+    """``yes`` if the part holds in B as modeled, at the default levels and queues; ``in part``
+    if it holds in another setting; otherwise ``no``.
     """
     return "yes" if here else "in part" if any(s.holds()[part] for s in all_settings(outcomes)) else "no"
 
@@ -63,7 +63,7 @@ def timeout(outcomes: Outcomes) -> Found:
     every = all_settings(outcomes)
     without = sum(s.value(s.cubic, "rtos_up") >= 1 for s in every)
     text += f", in {without} of them one that no outage is the cause of"
-    # The paper's follows from the overflow; that of an outage is another one.
+    # The paper's timeout follows an overflow; a timeout after an outage is a different one.
     return text, "yes" if o.mean(0, "cubic", "rtos_up") >= 1 else "in part" if o.mean(0, "cubic", "timeouts") >= 1 else "no"
 
 
@@ -95,9 +95,7 @@ def _peak(outcomes: Outcomes, scheme: str, part: str, low: float, high: float) -
 
 
 def _of(outcomes: Outcomes, scheme: str, room: str, quantity: str) -> Outcome:
-    """The runs that have enough packets of a scheme for this: its last percentile needs ten
-    million.
-    """
+    """The experiments with enough packets of a scheme: the last percentile needs ten million."""
     return outcomes[f"{'tail' if scheme == 'cubic' and quantity in (RTTS[-1], 'packets') else 'long'}_{room}"]
 
 
@@ -135,7 +133,7 @@ def worst(outcomes: Outcomes) -> Found:
 
 
 def goodput(outcomes: Outcomes, scheme: str, runs: str = "long", room: str = "b") -> float:
-    """Mean of A and B, Mb/s."""
+    """Mean goodput of A and B, Mb/s."""
     return sum(outcomes[f"{runs}_{of}"].mean(0, scheme, "goodput_mbps") for of in ("a", room)) / 2
 
 
@@ -172,7 +170,7 @@ def cost(outcomes: Outcomes) -> Found:
 
 
 def setup(outcomes: Outcomes) -> Found:
-    """The settings in which the most figures hold."""
+    """The settings in which the largest number of figures hold."""
     found = [(sum(figures_of(s.holds()).values()), sum(s.holds().values()), s) for s in all_settings(outcomes)]
     most, parts, best = max(found, key=lambda f: f[:2])
     together = [name for name, holds in figures_of(best.holds()).items() if holds]

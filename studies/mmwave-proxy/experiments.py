@@ -1,4 +1,4 @@
-"""What is run: every experiment is one scenario, a change of ``scenario.toml``."""
+"""The experiments. Each is one scenario, a variant of ``scenario.toml``."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from timeplane.studies import base_scenario
 
 FOLDER = Path(__file__).resolve().parent
 
-COURSE = "fabric.radio.link.0.trace"
-LEVEL, TARGET = f"{COURSE}.level_dbm", f"{COURSE}.target"
+LINK_TRACE = "fabric.radio.link.0.trace"
+LEVEL, TARGET = f"{LINK_TRACE}.level_dbm", f"{LINK_TRACE}.target"
 QUEUE = "fabric.radio.queue.drop_tail.packets"
-#: Published where the paper says nothing: dBm, packets, packet error rates.
+#: Values for parameters that the paper does not give: dBm, packets, packet error rates.
 LEVELS, QUEUES, TARGETS = (-62.0, -64.0, -66.0, -68.0, -70.0), (300, 1000, 3000), (0.001, 0.01, 0.1)
-#: Hardly any packet is lost, with a rate that is chosen anew every millisecond.
+#: Target error rate at which almost no packet is lost if the rate is selected every millisecond.
 CLEAN = (1e-6,)
-#: The setting that everything begins with.
+#: The default setting.
 LEVEL_0, QUEUE_0, TARGET_0 = -66.0, 1000, 0.01
 #: Nodes of the air link, from the access point to the device.
 ACCESS_POINT, RADIO, DEVICE = 3, 4, 1
@@ -28,9 +28,9 @@ ACCESS_POINT, RADIO, DEVICE = 3, 4, 1
 HEADERS, DATA = 40, 8140
 WIRE, REPORT = "20 ms", "20 ms"
 
-#: Rooms by what they change of the link_trace. B as modeled has a body that takes 27 dB beyond the
-#: edges of its shadow, and what waits in an outage waits; the others are what the paper may have
-#: had instead.
+#: Rooms by their differences from the link trace of ``scenario.toml``. In B as modeled the body
+#: takes 27 dB in addition to the edges of its shadow, and the queue waits during an outage. The
+#: others are alternatives that the paper may have used.
 ROOMS: Mapping[str, Mapping[str, Any]] = {
     "a": {"room": "a"},
     "b": {"room": "b"},
@@ -39,7 +39,7 @@ ROOMS: Mapping[str, Mapping[str, Any]] = {
     "a_clean": {"room": "a", "select_every": "1 ms"},
     "b_0_clean": {"room": "b", "body_loss_db": 0.0, "select_every": "1 ms"},
 }
-#: To be read.
+#: Names of rooms for tables and figures.
 NAMES: Mapping[str, str] = {
     "a": "A",
     "b": "B",
@@ -51,7 +51,7 @@ NAMES: Mapping[str, str] = {
 
 
 def tcp(**changes: Any) -> dict[str, Any]:
-    """Nobody steers it. An acknowledgement a packet."""
+    """TCP without a proxy, with one acknowledgement per packet."""
     return {"transport": {"tcp": {"min_rto": "1 s", "delayed_ack": {"segments": 1}} | changes}}
 
 
@@ -60,12 +60,13 @@ def steered(policy: str, values: Mapping[str, Any] | None = None, **changes: Any
     return tcp() | {"proxy": {"policy": {policy: dict(values or {})}, "report_delay": REPORT} | changes}
 
 
-#: What the predictor was given in its fluid model: no less goodput than `proactive` there.
+#: The constraint of the predictor's training in the fluid model: no less goodput than `proactive`.
 BOLD = {"boldness": 0.75}
 CUBIC = tcp()
 REACTIVE, PROACTIVE, PREDICTED = steered("reactive"), steered("proactive"), steered("predicted", BOLD)
 PROXIES: Mapping[str, Any] = {"reactive": REACTIVE, "proactive": PROACTIVE, "predicted": PREDICTED}
-#: CUBIC as it may have been: slow start that leaves early, and Linux' least timeout.
+#: Variants of CUBIC that the paper may have used: early exit from slow start, and Linux's minimum
+#: timeout.
 CUBICS: Mapping[str, Any] = {
     "cubic": CUBIC,
     "cubic_hystart": tcp(hystart=True),
@@ -75,9 +76,9 @@ CUBICS: Mapping[str, Any] = {
 
 
 def split(policy: str, values: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The same, at the second half of a split connection. The proxy of the simulator takes all that
-    the server sends, so the server's wire is little faster than the air, and the proxy's is no
-    bottleneck.
+    """Like :func:`steered`, in the second half of a split connection. The simulated proxy
+    accepts everything that the server sends. So the server's wire is only slightly faster than
+    the air, and the proxy's wire is not a bottleneck.
     """
     graph = base_scenario(FOLDER)["fabric"]["topology"]["graph"]
     server, proxy, *_ = graph["links"]
@@ -104,7 +105,7 @@ ALL: Mapping[str, Any] = {
 
 
 def number(value: Any) -> float:
-    """Of a value with or without a unit."""
+    """The number of a value with or without a unit."""
     return float(str(value).split()[0])
 
 
@@ -119,19 +120,20 @@ class Experiment:
     seeds: int = 1
     #: Dotted keys and values; every combination is run.
     sweep: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    #: A number at the end of a scheme's name is its place on the axis.
+    #: Whether a number at the end of a scheme's name is its position on the axis.
     numbered: bool = False
-    #: Windows, goodput and round trips are taken over time.
+    #: Whether windows, goodput and round trips are recorded over time.
     over_time: bool = False
 
     @property
     def settings(self) -> list[dict[str, Any]]:
-        """The combinations of the sweep, in order; one empty one where nothing is swept."""
+        """The combinations of the sweep, in order; one empty combination without a sweep."""
         return [dict(zip(self.sweep, values, strict=True)) for values in itertools.product(*self.sweep.values())]
 
     def place(self, point: Mapping[str, str], scheme: str) -> tuple[float, str]:
-        """Where a run is on the axis, and the name of its scheme there: the swept value, the number
-        in the scheme's name, or the number of the combination where several keys are swept.
+        """Position of a run on the axis, and the name of its scheme there. The position is the
+        swept value, the number in the scheme's name or, with several swept keys, the number of
+        the combination.
         """
         if self.numbered:
             of, _, end = scheme.rpartition("_")
@@ -145,16 +147,16 @@ class Experiment:
         return float(found), scheme
 
     def queue_of(self, point: Mapping[str, str]) -> float:
-        """Packets that the access point holds."""
+        """Capacity of the access point's queue in packets."""
         return float(point.get(QUEUE, QUEUE_0))
 
     def delay_of(self, scheme: str) -> float:
-        """ms that a report takes; 0 where nobody is steered."""
+        """Delay of a report in ms; 0 without a proxy."""
         proxy = self.schemes[scheme].get("proxy", {})
         return float(str(proxy.get("report_delay", "0 ms")).split()[0])
 
     def scenario(self, seeds: int) -> dict[str, Any]:
-        """As nested dicts, with the keys of a scenario file."""
+        """The scenario as nested dicts, with the keys of a scenario file."""
         values = base_scenario(FOLDER)
         values |= {"name": self.name, "seeds": seeds, "description": self.name}
         values["window"]["measure"] = f"{self.seconds:g} s"
@@ -168,10 +170,10 @@ class Experiment:
         return values
 
 
-#: Rooms of the published sweeps: the kinds of B, each with its A.
+#: Rooms of the published sweeps: the variants of B, each with its A.
 PAIRS: Mapping[str, str] = {"b": "a", "b_lossy": "a", "b_0": "a", "b_0_clean": "a_clean"}
 GRID = tuple(dict.fromkeys((*PAIRS.values(), *PAIRS)))
-#: Sensitivity: ms of report delay, ms of the timer to recover, percent of lost messages.
+#: Sensitivity: ms of report delay, ms of the recovery timer, percent of lost messages.
 DELAYS, TTRS, LOSSES = (0, 10, 20, 50, 100), (0, 200, 400, 800, 1200, 2000), (0, 10, 50, 90)
 SIZES = (100, 300, 1000, 3000, 10000)
 ROOMS_SHOWN = ("a", "b", "b_0")
@@ -203,7 +205,7 @@ def _all(seeds: int, few: int, seconds: float, long: float, tail: float, levels:
     return [
         *(Experiment(f"main_{room}", ALL, room, seconds, seeds, over_time=True) for room in ROOMS_SHOWN),
         *(Experiment(f"long_{room}", four, room, long, seeds) for room in ROOMS_SHOWN),
-        # CUBIC sends fewer packets: as long as it takes for as many.
+        # CUBIC sends fewer packets, so it runs longer to send as many.
         *(Experiment(f"tail_{room}", {"cubic": CUBIC}, room, tail, seeds) for room in ROOMS_SHOWN),
         *(Experiment(f"grid_{room}", judged, room, seconds, 1, grid[room], over_time=True) for room in GRID),
         *(Experiment(f"delay_{room}", _delays(delays), room, seconds, few, numbered=True) for room in ROOMS_SHOWN),
@@ -219,5 +221,5 @@ QUICK = _all(2, 1, 8, 8, 16, (-66.0, -70.0), (1000,), (0.01,), (0, 20), (0, 800)
 
 
 def experiments(quick: bool) -> dict[str, Experiment]:
-    """By name."""
+    """The experiments by name."""
     return {e.name: e for e in (QUICK if quick else FULL)}

@@ -1,4 +1,4 @@
-"""The figures, by the paper's numbers, and those beyond it by name."""
+"""The figures: those of the paper by number, others by name."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 Outcomes = Mapping[str, "Outcome"]
 
-#: Color, line, marker and name of schemes: the same in all figures.
+#: Color, line, marker and name of each scheme, the same in all figures.
 LOOKS: Mapping[str, tuple[str, Any, str, str]] = {
     "cubic": (RED, "--", "s", "CUBIC"),
     "reactive": (BLUE, "-", "o", "reactive"),
     "proactive": (GREEN, "-.", "^", "proactive"),
     "predicted": (ORANGE, (0, (1, 1.2)), "D", "predicted"),
 }
-#: Of the figure of all schemes: its name there.
+#: Names of schemes in the figure of all schemes.
 OTHERS: Mapping[str, str] = {
     "cubic": "CUBIC",
     "cubic_hystart": "CUBIC, HyStart",
@@ -47,12 +47,13 @@ OTHERS: Mapping[str, str] = {
     "predicted_split": "predicted, split",
 }
 PACKET = DATA + HEADERS
-#: What sensitivity is shown of: runs of 10 s have too few packets for more.
+#: Quantities in the figure of sensitivity; runs of 10 s have too few packets for higher
+#: percentiles.
 WORST = quantity(99.9)
 
 
 def look(scheme: str) -> dict[str, Any]:
-    """For ``plot``."""
+    """Keyword arguments for ``plot``."""
     color, line, marker, name = LOOKS[scheme]
     return {"color": color, "linestyle": line, "marker": marker, "label": name}
 
@@ -96,8 +97,8 @@ def _windows(a: Axes, trace: Mapping[str, np.ndarray], scheme: str) -> None:
     a.set_ylim(0, 4000 if scheme == "cubic" else 1050)
 
 
-def _course(outcomes: Outcomes, scheme: str) -> Figure:
-    """Rates and windows over time, of the first seed, in both kinds of B."""
+def _over_time(outcomes: Outcomes, scheme: str) -> Figure:
+    """Rates and windows over time, for the first seed, in both variants of B."""
     figure, axes = panels(4, height=2.1)
     titles = []
     for i, room in enumerate(("b", "b_0")):
@@ -140,7 +141,7 @@ def fig8(outcomes: Outcomes) -> Figure:
 
 
 def _log(a: Axes, ticks: Sequence[float], axis: str = "y") -> None:
-    """A logarithmic axis with these ticks and no others."""
+    """Sets a logarithmic axis with only these ticks."""
     getattr(a, f"set_{axis}scale")("log")
     of = a.yaxis if axis == "y" else a.xaxis
     getattr(a, f"set_{axis}ticks")(ticks)
@@ -172,7 +173,7 @@ def fig9(outcomes: Outcomes) -> Figure:
 
 
 def _estimate_of_both(outcomes: Outcomes, scheme: str, room: str) -> tuple[float, float]:
-    """Mean goodput of A and this B with half of its interval, of the means of each seed."""
+    """Mean goodput of A and this B with its half-width, from the means of each seed."""
     from timeplane.studies import estimate
 
     a, b = (outcomes[f"long_{r}"].values[0.0, scheme, "goodput_mbps"] for r in ("a", room))
@@ -216,8 +217,8 @@ def every_control(outcomes: Outcomes) -> Figure:
 
 
 def which_settings(outcomes: Outcomes) -> Figure:
-    """In how many settings each statement holds, by room; and in how many two figures hold
-    together.
+    """The number of settings in which each statement holds, by room, and in which two figures
+    hold together.
     """
     every = settings.all_settings(outcomes)
     rooms = list(dict.fromkeys(s.room for s in every))
@@ -237,7 +238,7 @@ def which_settings(outcomes: Outcomes) -> Figure:
 
 
 def _numbers(a: Axes, values: np.ndarray, most: float) -> None:
-    """A matrix with its numbers."""
+    """Draws a matrix with its numbers."""
     a.imshow(values, aspect="auto", cmap="Blues", vmin=0, vmax=most)
     for j, i in np.ndindex(*values.shape):
         a.text(i, j, f"{values[j, i]:.0f}", ha="center", va="center", fontsize=6, color="white" if values[j, i] > 0.6 * most else "black")
@@ -280,8 +281,8 @@ def _needs(*names: str) -> list[str]:
 
 FIGURES: Figures = {
     "fig2": Drawing(fig2, []),
-    "fig6": Drawing(lambda o: _course(o, "cubic"), _needs("main")),
-    "fig7": Drawing(lambda o: _course(o, "reactive"), _needs("main")),
+    "fig6": Drawing(lambda o: _over_time(o, "cubic"), _needs("main")),
+    "fig7": Drawing(lambda o: _over_time(o, "reactive"), _needs("main")),
     "fig8": Drawing(fig8, [*_needs("main"), "grid_b_0_clean"]),
     "fig9": Drawing(fig9, _needs("long", "tail")),
     "fig10": Drawing(fig10, _needs("long")),

@@ -1,4 +1,4 @@
-"""From the tables of a run to the numbers that the figures show."""
+"""Computes the numbers of the figures from the tables of a run."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import timeplane as tp
 from .experiments import ACCESS_POINT, DATA, DEVICE, HEADERS, RADIO, Experiment
 
 MS, S = 10**9, 10**12
-#: Of round trips, percent.
+#: Percentiles of round trips.
 PERCENTILES = (50.0, 99.0, 99.9, 99.999)
-#: Goodput is taken over so long, ms; the first so long is the connection's begin and is left out of
-#: what is judged.
+#: Interval over which goodput is averaged, and start of the connection that evaluations leave out,
+#: in ms.
 OVER, BEGIN = 100, 300
-#: Windows and goodputs are taken so often, ms.
+#: Interval of samples of windows and goodput, in ms.
 EVERY = 10
-#: Mb/s: less than this is "close to nothing" in figure 6.
+#: Goodput in Mb/s below which it is "close to nothing" in figure 6.
 NOTHING = 10.0
-#: Of the time around a blockage, ms before and after.
+#: Time before and after a blockage that counts as around it, in ms.
 AROUND = 500
 
 
@@ -30,15 +30,15 @@ def quantity(percentile: float) -> str:
 
 
 def round_trips(run: tp.Run) -> tuple[np.ndarray, np.ndarray]:
-    """Round trips, ms, and how many segments had them; bins are 1.6 % wide and named by their lower
-    end.
+    """Round trips in ms, and the number of segments with each. Bins are 1.6 % wide and named by
+    their lower end.
     """
     table = run.rtt
     return table["rtt_ps"].astype(float) / MS, table["packets"].astype(np.int64)
 
 
 def percentile(times: np.ndarray, counts: np.ndarray, percent: float) -> float:
-    """The least time that so many percent do not exceed; ``nan`` where nothing was counted."""
+    """The smallest time that at least this percentage does not exceed; ``nan`` without any."""
     total = int(counts.sum())
     if not total:
         return float("nan")
@@ -52,14 +52,14 @@ def _percentiles(times: np.ndarray, counts: np.ndarray) -> dict[str, float]:
 
 
 def pooled(parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> dict[str, float]:
-    """Percentiles over the packets of all seeds together, and how many they are."""
+    """Percentiles over the packets of all seeds together, and the number of packets."""
     times, counts = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
     return {f"all_{name}": value for name, value in _percentiles(times, counts).items()} | {"packets": float(counts.sum())}
 
 
 def link_trace(run: tp.Run) -> tuple[np.ndarray, np.ndarray]:
-    """From when on (ps) the link to the device has which rate, bit/s; 0 where nothing comes
-    through.
+    """The rate of the link to the device over time: times of changes (ps) and rates (bit/s). The
+    rate is 0 while nothing gets through.
     """
     links, air = run.links, run.air
     (link,) = links["link"][(links["from"] == ACCESS_POINT) & (links["to"] == RADIO)]
@@ -69,17 +69,18 @@ def link_trace(run: tp.Run) -> tuple[np.ndarray, np.ndarray]:
 
 
 def at(times: np.ndarray, values: np.ndarray, when: np.ndarray) -> np.ndarray:
-    """A link_trace's values at these times."""
+    """Values of a step function at these times."""
     return values[np.maximum(np.searchsorted(times, when, side="right") - 1, 0)]
 
 
 def integral(times: np.ndarray, values: np.ndarray, end: int) -> float:
-    """Of a link_trace from 0 to ``end``, by seconds."""
+    """Integral of a step function from 0 to ``end``, per second."""
     return float((np.diff(np.append(times, end)) * values).sum()) / S
 
 
 def binned(when: np.ndarray, amounts: np.ndarray, every: int, end: int) -> np.ndarray:
-    """Sums of what samples at the ends of intervals say, in bins of ``every`` ps from 0 to ``end``.
+    """Sums of samples, each taken at the end of its interval, in bins of ``every`` ps from 0 to
+    ``end``.
     """
     sums = np.zeros(end // every)
     place = (when - 1) // every
@@ -89,7 +90,7 @@ def binned(when: np.ndarray, amounts: np.ndarray, every: int, end: int) -> np.nd
 
 
 def longest(flags: Iterable[bool]) -> int:
-    """Of the stretches of true ones."""
+    """Length of the longest run of true values."""
     most = now = 0
     for flag in flags:
         now = now + 1 if flag else 0
@@ -98,7 +99,7 @@ def longest(flags: Iterable[bool]) -> int:
 
 
 def lost(run: tp.Run) -> dict[str, float]:
-    """Packets by reason: a full queue, a discipline that sheds, the air."""
+    """Lost packets by reason: full queue, queue discipline, air."""
     drops = run.drops
     reasons = np.array([str(r) for r in drops["reason"]])
     return {f"lost_{name}": float(drops["packets"][reasons == reason].sum() if len(reasons) else 0)
@@ -115,8 +116,8 @@ def over_time(run: tp.Run, end: int, times: np.ndarray, rates: np.ndarray) -> di
     over = OVER // EVERY
     total = np.concatenate((np.zeros(over), np.cumsum(each)))
     when = tcp["time_ps"].astype(np.int64)
-    # The sender over the air: of a split connection that of the second half, whose number is the
-    # flow's.
+    # The number of the sender over the air. In a split connection it is the second half, which has
+    # the flow's number.
     own = tcp["flow"] == 0
     when = when[own]
     goodput = (total[over:] - total[:-over]) * 8 / (OVER * 1000)
@@ -134,18 +135,18 @@ def over_time(run: tp.Run, end: int, times: np.ndarray, rates: np.ndarray) -> di
 def judged(
     trace: Mapping[str, np.ndarray], run: tp.Run, delay_ms: float, queue: float, times: np.ndarray, rates: np.ndarray, end: int
 ) -> dict[str, float]:
-    """What figures 6 to 8 say of a run in numbers."""
+    """The numbers of a run that figures 6 to 8 are judged by."""
     when = np.round(trace["s"] * S).astype(np.int64)
     settled = when >= BEGIN * MS
     least = round_trips(run)[0].min(initial=np.inf)
     numbers: dict[str, float] = {}
-    # Figure 6: what the path and its queue hold, and the window.
+    # Figure 6: the window against what path and queue hold.
     product = at(times, rates, when) / 8 * least / 1000
     holds = product + queue * (DATA + HEADERS)
     numbers["window_over"] = float(np.nanmax(trace["window"] / np.maximum(holds, 1))) if len(when) else float("nan")
     numbers["over_s"] = float((trace["window"] > holds).sum()) * EVERY / 1000
-    # Bins of 100 ms in which the link carries all the time, and an outage has been over for a
-    # second's timeout.
+    # Bins of 100 ms in which the link always carried traffic, at least a timeout of one second
+    # after an outage.
     ends = np.arange(OVER * MS, end + 1, OVER * MS)
     place = np.minimum(np.searchsorted(when, ends), len(when) - 1)
     up = np.array([_least(times, rates, e - OVER * MS, e) > 0 for e in ends]) & (ends > BEGIN * MS)
@@ -154,9 +155,9 @@ def judged(
     numbers["starved_longest_s"] = float(longest(starved)) * OVER / 1000
     after = np.flatnonzero(np.diff(trace["timeouts"], prepend=0) > 0)
     numbers["rto_s"] = float(trace["s"][after[0]]) if len(after) else float("nan")
-    # Not one of an outage: the link has carried something all the time since a second and a half.
+    # Not due to an outage: the link has carried traffic for 1.5 s.
     numbers["rtos_up"] = float(sum(_least(times, rates, int(when[i]) - 3 * S // 2, int(when[i])) > 0 for i in after))
-    # Figure 7: against the rate that was known.
+    # Figure 7: the window against the last reported rate.
     known = at(times, rates, when - int(delay_ms * MS)) / 8 * least / 1000
     use = settled & (known > 0)
     numbers["follows"] = float((np.abs(trace["window"] / np.where(known > 0, known, 1) - 1) <= 0.1)[use].mean()) if use.any() else float("nan")
@@ -176,24 +177,24 @@ def _most(values: np.ndarray) -> float:
 
 
 def _last(times: np.ndarray, rates: np.ndarray, end: int) -> int:
-    """When the rate is the highest again for good."""
+    """The time from which the rate stays at its maximum."""
     slower = np.flatnonzero(rates < rates.max())[-1]
     return int(times[slower + 1]) if slower + 1 < len(times) else end
 
 
 def _least(times: np.ndarray, rates: np.ndarray, begin: int, end: int) -> float:
-    """The slowest rate in this time."""
+    """The lowest rate in an interval."""
     first = max(int(np.searchsorted(times, begin, side="right")) - 1, 0)
     return float(rates[first : max(int(np.searchsorted(times, end)), first + 1)].min())
 
 
 def measured(experiment: Experiment, run: tp.Run) -> tuple[dict[str, float], dict[str, np.ndarray]]:
-    """Numbers of a run, and what it did over time where that was recorded."""
+    """The numbers of a run, and its values over time if they were recorded."""
     flows = run.flows
     end = round(experiment.seconds * S)
     times, rates = link_trace(run)
     carried = integral(times, rates, end) * DATA / (DATA + HEADERS) / experiment.seconds / 1e6
-    # Of a split connection the half over the air.
+    # In a split connection, the half over the air.
     to = flows["destination"] == DEVICE
     got = flows["received_bytes"][to].astype(float).sum()
     goodput = float(got) * 8e-6 / experiment.seconds

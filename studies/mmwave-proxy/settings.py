@@ -1,4 +1,4 @@
-"""Which figures of the paper hold in which setting of the published sweeps."""
+"""Determines which figures of the paper hold in which setting of the published sweeps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 Outcomes = Mapping[str, "Outcome"]
 
-#: What a setting is judged by, and which figure needs it.
+#: The criteria for a setting, each with the figure that needs it.
 PARTS: Mapping[str, str] = {
     "overflow": "fig 6",
     "timeout": "fig 6",
@@ -30,22 +30,23 @@ PARTS: Mapping[str, str] = {
     "cost": "fig 10",
 }
 FIGURES = tuple(dict.fromkeys(PARTS.values()))
-#: Packets lost by a full queue at once are "massive" from here on; s of goodput below 10 Mb/s that
-#: are "extended" while the link carries.
+#: Number of packets from which losses by a full queue are "massive", and seconds of goodput below
+#: 10 Mb/s, while the link carries traffic, from which they are "extended".
 MASSIVE, EXTENDED = 100, 1.0
-#: Shares: of the time that a window is near the rate's, and of the link that goodput has.
+#: Minimum shares: of the time that the window is near the rate's, and of the link's capacity that
+#: goodput reaches.
 NEAR, FULL = 0.9, 0.9
-#: ms: about 200, and at most 70.
+#: Round trips in ms that count as "about 200", and upper bound of "at most 70".
 HIGH, LOW = (150.0, 250.0), 70.0
-#: Reductions that are "up to 50 %".
+#: Reductions that count as "up to 50 %".
 HALF = (0.4, 0.6)
 RTTS = tuple(quantity(p) for p in (50.0, 99.0, 99.999))
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One combination of level, queue and target, in A and in one kind of B, with one kind of
-    CUBIC.
+    """One combination of level, queue and target, in A and in one variant of B, with one variant
+    of CUBIC.
     """
 
     outcomes: Outcomes
@@ -54,24 +55,24 @@ class Setting:
     cubic: str
 
     def value(self, scheme: str, name: str, room: str | None = None) -> float:
-        """A mean over seeds, in B unless it is said."""
+        """A mean over seeds, in B by default."""
         return self.outcomes[f"grid_{room or self.room}"].mean(self.place, scheme, name)
 
     @property
     def rooms(self) -> tuple[str, str]:
-        """Of A and of B."""
+        """The two rooms."""
         return PAIRS[self.room], self.room
 
     def goodput(self, scheme: str) -> float:
-        """Mean of A and B."""
+        """Mean goodput of A and B."""
         return sum(self.value(scheme, "goodput_mbps", room) for room in self.rooms) / 2
 
     def reductions(self) -> list[float]:
-        """Of reactive against CUBIC, by room and percentile."""
+        """Reductions by reactive compared with CUBIC, by room and percentile."""
         return [1 - self.value("reactive", q, room) / self.value(self.cubic, q, room) for room in self.rooms for q in RTTS]
 
     def holds(self) -> dict[str, bool]:
-        """What the paper says of each part."""
+        """Whether each part of the paper's statements holds."""
         v, reductions = self.value, self.reductions()
         below = [1 - v("proactive", q, room) / v("reactive", q, room) for room in self.rooms for q in RTTS]
         cubic, reactive, proactive = (self.goodput(c) for c in (self.cubic, "reactive", "proactive"))
@@ -92,17 +93,17 @@ class Setting:
 
 
 def figures_of(holds: Mapping[str, bool]) -> dict[str, bool]:
-    """A figure holds with all its parts."""
+    """Whether each figure holds: all its parts have to."""
     return {figure: all(of for part, of in holds.items() if PARTS[part] == figure) for figure in FIGURES}
 
 
 def all_settings(outcomes: Outcomes) -> list[Setting]:
-    """Those of all kinds of B and CUBIC that were run."""
+    """The settings of all variants of B and CUBIC that were run."""
     return [Setting(outcomes, room, place, cubic) for room in PAIRS for place in outcomes[f"grid_{room}"].places for cubic in CUBICS]
 
 
 def describe(setting: Setting) -> str:
-    """To be read."""
+    """A description for readers."""
     level, queue, target = setting.outcomes[f"grid_{setting.room}"].experiment.settings[int(setting.place)].values()
     words = {"cubic": "", "cubic_hystart": ", HyStart", "cubic_200ms": ", 200 ms", "cubic_hystart_200ms": ", HyStart and 200 ms"}
     return f"{NAMES[setting.room]}, {level:g} dBm, {queue} packets, {100 * target:.4g} %{words[setting.cubic]}"

@@ -20,14 +20,14 @@ from .experiments import FOLDER, Experiment
 
 @dataclass
 class Outcome(studies.Outcome[Experiment]):
-    """Numbers of all runs, and what the first seed did over time."""
+    """The numbers of all runs, and the first seed's values over time."""
 
-    #: By place and scheme, and what: see :func:`measures.over_time`.
+    #: Values over time by position, scheme and quantity, see :func:`measures.over_time`.
     traces: dict[tuple[float, str], dict[str, np.ndarray]] = field(default_factory=dict)
 
 
 def simulate(experiment: Experiment, options: Options, outcomes: Mapping[str, Outcome]) -> Outcome:
-    """Runs it."""
+    """Runs an experiment."""
     return studies.simulate(Outcome(experiment), options, _measure, base=FOLDER)
 
 
@@ -45,13 +45,13 @@ def _measure(outcome: Outcome, results: tp.Results) -> None:
         outcome.add(x, scheme, 0, measures.pooled(parts))
 
 
-#: Columns of a grid's table: what its settings are judged by.
+#: Columns of a grid's table: the criteria of settings.
 JUDGED = ("goodput_mbps", "use", "window_over", "lost_queue", "timeouts", "rtos_up", "starved_s", "follows", "peak_ms", "peak_clear_ms")
 
 
 def table(outcome: Outcome) -> Iterator[Sequence[Any]]:
-    """As :func:`timeplane.studies.table`; where several keys are swept a row for each combination
-    and scheme, with what it is judged by.
+    """Writes the table of :func:`timeplane.studies.table`. With several swept keys it has a row
+    for each combination and scheme, with the criteria.
     """
     if len(outcome.experiment.sweep) < 2:
         yield from studies.table(outcome, 5)

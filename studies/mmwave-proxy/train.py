@@ -23,7 +23,7 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
 LADDER = np.array([125, 250, 312.5, 375, 500, 625, 750, 812.5, 1000, 1250, 1500]) * 1e6
-LAGS = [1, 2, 4, 8, 15]  # in reports of 10 ms
+LAGS = [1, 2, 4, 8, 15]  # in reports, one every 10 ms
 HORIZON = 15
 SECONDS = 12
 WIRE = 20  # ms, one way
@@ -31,8 +31,8 @@ PACKET = 8140
 
 
 class Trace:
-    """A link_trace: per millisecond rate and losses, and reports every 10 ms of level (with an
-    error) and rung.
+    """A link trace: rate and losses per millisecond, and reports every 10 ms of the level (with
+    an error) and the rung.
     """
 
     def __init__(self, tool, options, rng):
@@ -50,14 +50,16 @@ class Trace:
             rate[begin:end] = float(row["rate_bps"])
             lost[begin:end] = float(row["packet_error"])
         self.options, self.rate, self.lost = options, rate, lost
-        # Receivers measure with an error; reports have hundredths.
+        # Receivers measure with an error; reports have a resolution of 0.01 dB.
         self.level = np.round(np.clip(level[::10] + rng.normal(0, 0.1, steps // 10), -100, 0), 2)
         self.reported = rate[::10]
         self.rung = np.searchsorted(LADDER, self.reported, side="right")
 
 
 def walks(rng, number):
-    """Walks of both rooms: speeds, places, directions, levels and depths of shadows."""
+    """Walks in both rooms with varied speeds, positions, directions, levels and depths of
+    shadows.
+    """
     for i in range(number):
         room = "AB"[i % 2]
         speed = rng.uniform(0.3, 1.5) if room == "A" else rng.uniform(0.06, 0.3)
@@ -73,7 +75,9 @@ def walks(rng, number):
 
 
 def strangers(rng, number):
-    """Walks as above by other bodies, slower and faster than any that was trained on."""
+    """Walks like those of :func:`walks`, by other bodies, slower and faster than any in
+    training.
+    """
     for options in walks(rng, number):
         room_a = options["scene"] == "A"
         slow = rng.uniform() < 0.5
@@ -87,7 +91,7 @@ def strangers(rng, number):
 
 
 def features(trace):
-    """Per report, as `predicted.rs` computes them; lists end with the newest."""
+    """The features of each report, as in `predicted.rs`. Lists end with the newest value."""
     level, rung = trace.level, trace.rung
     rows, since = [], 0
     for k in range(len(level)):
@@ -106,7 +110,7 @@ def features(trace):
 
 
 def lowest_ahead(rung):
-    """The lowest rung of the next 150 ms, this moment included."""
+    """The lowest rung of the next 150 ms, including the present."""
     return np.array([rung[k : k + HORIZON + 1].min() for k in range(len(rung))], dtype=float)
 
 
@@ -116,7 +120,7 @@ def train(traces, quantile, rng, hidden=(16, 8), epochs=60):
     y = np.concatenate([lowest_ahead(t.rung) for t in traces])
     used = x[:, 1 + len(LAGS)] > 0
     x, y = x[used], y[used]
-    # Moments at which something happens are rare: they count five times.
+    # Changes are rare, so moments with one count five times.
     rung = np.rint(x[:, 1 + len(LAGS)] * 10)
     weight = np.where((rung != y) | (np.abs(x[:, len(LAGS)]) > 0.05), 5.0, 1.0)
     sizes = [x.shape[1], *hidden, 1]
@@ -163,8 +167,8 @@ def reactive(trace):
 
 
 def proactive(trace, ttr=80, window=15, drop=2, growth=4):
-    """As `proactive.rs`, in reports of 10 ms: timers first, by what was known before, then the
-    report.
+    """The policy of `proactive.rs`, for reports every 10 ms: timers first, with what was known
+    before, then the report.
     """
     out, mode, until, climb = [], "follow", 0, 0
     rung = trace.rung
@@ -195,12 +199,12 @@ def predicted(trace, layers, boldness):
 
 
 def fluid(trace, allowed, hold, queue=1000):
-    """Round trips with their weights, and bytes delivered: sender, 20 ms of wire, queue, link, 20
-    ms back; a step is a millisecond.
+    """A fluid model: sender, 20 ms of wire, queue, link, 20 ms back, in steps of a millisecond.
+    Returns round trips with their weights, and delivered bytes.
 
-    The sender has at most the window under way and is paced at the window's rate; what is lost is
-    missed after a round trip without queues. Reports take the wire, too. In an outage the access
-    point either holds what waits, or sends on at the slowest rate and loses it.
+    The sender has at most the window in flight and paces at the window's rate. It notices a loss
+    after a round trip without queues. Reports cross the wire, too. In an outage the access point
+    either keeps its queue, or continues at the slowest rate and loses all packets.
     """
     on_wire, waiting = deque([0.0] * WIRE), deque()
     room, queued, under_way, delivered = queue * PACKET, 0.0, 0.0, 0.0

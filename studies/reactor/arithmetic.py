@@ -1,8 +1,7 @@
-"""What can be computed without a simulator: transceivers, duty cycles, and what cover-all leaves of
-a circuit switch.
+"""Results that need no simulator: transceivers, duty cycles, and the share of a circuit switch that
+cover-all uses.
 
-The circuit switch of section 5.4 is not put into the simulation; :func:`circuit_goodput` is what
-the simulation is checked against.
+The circuit switch of section 5.4 is not simulated. :func:`circuit_goodput` checks the simulation.
 """
 
 from __future__ import annotations
@@ -15,34 +14,35 @@ FRAMING, RAW_HEADER = 38, 16
 
 
 def transceivers(levels: int, circuit_top: bool = False, electrical: int = 0) -> int:
-    """Optical transceivers per upward port of a rack switch in a fully provisioned tree of so many
-    ``levels`` of switches.
+    """Optical transceivers per upward port of a rack switch, in a fully provisioned tree with this
+    number of ``levels`` of switches.
 
-    Between two levels there is one wire for each such port, with a transceiver at both ends.
-    ``circuit_top``: the uppermost level is optical and needs none at its end. ``electrical``: of so
-    many gaps, from the racks up, wires are copper. REACToR adds racks under a circuit switch, two
-    levels, to what is there. Raises ``ValueError`` for a tree without wires between switches.
+    Between two levels there is one wire for each such port, with a transceiver at both ends. With
+    ``circuit_top`` the uppermost level is optical and needs no transceivers. ``electrical`` is the
+    number of pairs of adjacent levels, from the racks up, that copper connects. REACToR adds two
+    levels: racks under a circuit switch. Raises ``ValueError`` for a tree without wires between
+    switches.
     """
-    gaps = levels - 1
-    if gaps < 1 or not 0 <= electrical <= gaps:
-        raise ValueError(f"{levels} levels have {max(gaps, 0)} gaps: {electrical} of them can not be copper")
-    optical = gaps - electrical
+    steps = levels - 1
+    if steps < 1 or not 0 <= electrical <= steps:
+        raise ValueError(f"{electrical} steps of copper in a tree of {levels} levels: expected 0 to {max(steps, 0)}")
+    optical = steps - electrical
     return 2 * optical - (1 if circuit_top and optical else 0)
 
 
 @dataclass(frozen=True)
 class Network:
-    """A network that table 1 counts."""
+    """A network of table 1."""
 
     name: str
     rate: str
-    #: Transceivers per upward port, with as many copper wires as that rate allows, and with none.
+    #: Transceivers per upward port: with as many copper wires as the rate allows, and with none.
     least: int
     most: int
 
 
-#: Table 1 and the sentence on five levels. Wires at 10 Gb/s may be copper between racks and the
-#: next level; at 100 Gb/s none.
+#: Table 1 and the sentence on five levels. Wires of 10 Gb/s between racks and the next level may be
+#: copper; wires of 100 Gb/s may not.
 TABLE1: Sequence[Network] = (
     Network("fat tree, 3 levels", "10 Gb/s", transceivers(3, electrical=1), transceivers(3)),
     Network("Helios-like, 3 levels", "10 Gb/s", transceivers(3, True, electrical=1), transceivers(3, True)),
@@ -54,47 +54,47 @@ TABLE1: Sequence[Network] = (
 
 
 def break_even(transceiver: float, levels: int = 3) -> float:
-    """What a port of the circuit switch may cost for REACToR to cost less than a packet network of
-    that rate whose switches are free.
+    """The price of a port of the circuit switch below which REACToR costs less than a packet
+    network of the same rate whose switches are free.
 
-    ``transceiver`` is the price of one at that rate, in any currency; the result is in the same
-    one.
+    ``transceiver`` is the price of a transceiver at that rate, in any currency; the result is in
+    the same currency.
     """
     return (transceivers(levels) - transceivers(2, True)) * transceiver
 
 
 def cost(upward_ports: int, count: int, transceiver: float, port: float = 0.0) -> float:
-    """Price of so many upward ports with ``count`` transceivers each and a ``port`` of an optical
+    """Price of these upward ports with ``count`` transceivers each and a ``port`` of an optical
     switch.
     """
     return upward_ports * (count * transceiver + port)
 
 
 def duty(configuration: float, dark: float) -> float:
-    """Share of a configuration, in any unit of time, in which its circuits are lit."""
+    """Share of a configuration in which its circuits are lit. Times in any unit."""
     return 1 - dark / configuration
 
 
 def payload_share(mtu: int) -> float:
-    """Bytes of a flow over bytes on the wire, in full raw frames."""
+    """Share of a flow's bytes in the bytes on the wire, for full raw frames."""
     return (mtu - RAW_HEADER) / (mtu + FRAMING)
 
 
 def circuit_goodput(large: float, small: float, count: int, period: float, dark: float, least_open: float) -> float:
-    """Share of a port's line rate that a pure circuit switch carries: one flow of ``large`` and
+    """Share of a port's line rate that a pure circuit switch carries, for one flow of ``large`` and
     ``count`` flows of ``small`` of the line rate.
 
-    Every flow gets one circuit a period, for as long as it asks for but ``least_open`` at least,
-    and goes dark for ``dark`` before; the large one takes what is left. One flow alone needs no
-    second configuration and never goes dark. Times in any one unit. The large flow is the longest,
-    and all small ones fit: as in figures 10 and 11.
+    Every flow gets one circuit per period, for the requested time but at least ``least_open``,
+    after a dark time of ``dark``. The large flow gets the rest of the period. A single flow needs
+    no second configuration and never goes dark. All times have the same unit. As in figures 10 and
+    11, the large flow is the longest, and all small flows fit.
     """
     if count == 0 or small <= 0:
         return min(large, 1.0)
     open_ = max(small * period, least_open)
     left = period - (count + 1) * dark - count * open_
     carried = count * min(small * period, open_) + min(large * period, max(left, 0.0))
-    # With the large one no longer than a small one all get the same time.
+    # If the large flow is no longer than a small one, all get the same time.
     even = (period - (count + 1) * dark) / (count + 1)
     if open_ > even:
         carried = count * min(small * period, even) + min(large * period, even)

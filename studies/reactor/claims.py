@@ -1,4 +1,4 @@
-"""The paper's statements beside what comes out here."""
+"""Compares the paper's statements with the results of this study."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def _percent(value: float) -> str:
 
 
 def served(outcome: Outcome, x: float, scheme: str) -> float:
-    """Share of what was offered that came."""
+    """Received bytes as a share of the offered bytes."""
     return outcome.mean(x, scheme, "goodput") / outcome.mean(x, scheme, "offered")
 
 
 def pure_formula(experiment: str, x: float) -> float:
-    """What the closed formula says of the circuit switch of figure 10 or 11: share of what the
+    """Goodput of the circuit switch of figure 10 or 11 by the closed formula, as a share of what
     whole frames offer.
     """
     large, count = (x, SMALL) if experiment == "fig10" else (90.0, round(x))
@@ -56,7 +56,7 @@ def pure_formula(experiment: str, x: float) -> float:
 
 
 def pure_limit(experiment: str, x: float) -> float:
-    """The same of the shares themselves."""
+    """Like :func:`pure_formula`, without rounding to whole frames."""
     large, count = (x / 100, SMALL) if experiment == "fig10" else (0.9, round(x))
     return circuit_goodput(large, (1 - large) / count, count, PERIOD54, DARK54, DARK54)
 
@@ -83,12 +83,13 @@ def table1(rate: str, levels: str) -> Found:
 
 
 def pauses(experiment: Experiment) -> list[int]:
-    """Of an experiment's schemes, us."""
+    """Pauses of an experiment's schemes, us."""
     return [int(name.removeprefix("both_")) for name in experiment.schemes if name.startswith("both_")]
 
 
 def tcp_share(outcome: Outcome, kind: str, pause: int, large: bool) -> float:
-    """TCP over raw frames under the same schedule: bytes of flows without an end, times of others.
+    """TCP relative to raw frames under the same schedule: by bytes if flows never end, otherwise
+    by times.
     """
     ideal = f"raw_{pause}" if kind == "both" else f"raw_data_{pause}"
     quantity = "received_bytes" if large else "fct_mean_ps"
@@ -112,7 +113,7 @@ def loss_of(name: str, bit_error: float) -> float:
 
 
 def loss_shares(outcome: Outcome) -> list[tuple[float, list[float]]]:
-    """Loss; by seed, TCP over raw frames without loss under the same schedule."""
+    """Loss rates; by seed, TCP relative to raw frames without loss under the same schedule."""
     ideal = outcome.mean(min(outcome.places), "raw", "received_bytes")
     name = outcome.experiment.name
     return [
@@ -133,7 +134,7 @@ def tcp_loss(outcomes: Outcomes) -> Found:
 
 
 def steady(outcome: Outcome, scheme: str, quantity: str) -> float:
-    """Bytes a second between the two ends of the windows."""
+    """Bytes per second between the ends of the windows."""
     first, last = outcome.places[0], outcome.places[-1]
     return (outcome.mean(last, scheme, quantity) - outcome.mean(first, scheme, quantity)) / ((last - first) * 1e-3)
 
@@ -158,13 +159,14 @@ def _fig8(outcomes: Outcomes) -> tuple[dict[str, np.ndarray], float]:
 
 
 def configurations(trace: dict[str, np.ndarray], begin: float) -> list[tuple[int, float, int]]:
-    """Trains of packets of one source in the period from ``begin`` on: source, its first arrival in
-    us, packets.
+    """Packet trains of one source in the period from ``begin`` on: source, first arrival in us,
+    number of packets.
     """
     found = []
     for source in np.unique(trace["source"]):
         times = trace["time"][(trace["source"] == source) & (trace["time"] >= begin) & (trace["time"] < begin + PERIOD * US)]
-        # Packets of the packet switch come over 12 us apart, those of a circuit under 2 us.
+        # Packets from the packet switch are more than 12 us apart, those from a circuit less than 2
+        # us.
         found += [(int(source), (a - begin) / US, n) for a, _, n in measures.trains(times, 3 * US) if n > 100]
     return sorted(found, key=lambda f: f[1])
 
@@ -179,16 +181,17 @@ def change(outcomes: Outcomes, which: str) -> Found:
         text = f"{rate:.2f} Gb/s in all from {len(np.unique(trace['source'][new]))} hosts, {len(lit)} of them by circuits"
         return text, yes_or_no(not lit and 0.5 < rate < 1.05)
     found = configurations(trace, begin - PERIOD * US if which == "before" else begin + PERIOD * US)
-    gaps = np.diff([at for _, at, _ in found])
-    text = f"{len(found)} from hosts {', '.join(str(s) for s, _, _ in found)}, {gaps.mean():.0f} us apart"
+    distances = np.diff([at for _, at, _ in found])
+    text = f"{len(found)} from hosts {', '.join(str(s) for s, _, _ in found)}, {distances.mean():.0f} us apart"
     count, apart = (3, 500) if which == "before" else (4, 375)
     group = 1 if which == "before" else 0
-    right = len(found) == count and all(s // 4 == group for s, _, _ in found) and bool(np.all(np.abs(gaps - apart) < 15))
+    right = len(found) == count and all(s // 4 == group for s, _, _ in found) and bool(np.all(np.abs(distances - apart) < 15))
     return text, yes_or_no(right)
 
 
 def growth(outcomes: Outcomes) -> tuple[np.ndarray, np.ndarray]:
-    """Edges of periods (ps) and rates of the seven flows to host 7, by how early they become large.
+    """Edges of periods (ps), and rates of the seven flows to host 7 in the order in which they
+    become large.
     """
     o = outcomes["fig9"]
     end = measures.number(o.experiment.window) * US
@@ -197,7 +200,7 @@ def growth(outcomes: Outcomes) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _by_step(outcomes: Outcomes) -> list[tuple[int, np.ndarray]]:
-    """Per step: its number of large flows, and the mean rates in the second half of the step."""
+    """For each step, its number of large flows and the mean rates in its second half."""
     edges, rates = growth(outcomes)
     each = (len(edges) - 1) // 7
     return [(k + 1, rates[:, k * each + each // 2 : (k + 1) * each].mean(axis=1)) for k in range(7)]
@@ -289,8 +292,8 @@ def formula(outcomes: Outcomes) -> Found:
         o = outcomes[name]
         for x in o.places:
             small = (100 - x) / 100 / SMALL if name == "fig10" else 0.1 / x
-            # What takes no longer than a period's begin is late, is over by the last circuit of the
-            # period before.
+            # Flows that are shorter than the delay of a period's start finish in the last circuit
+            # of the previous period.
             early = 0 < small * PERIOD54 < LATE54
             errors[early][f"{name} at {x:g}"] = served(o, x, "circuits") / pure_formula(name, x) - 1
     text = []
@@ -305,9 +308,7 @@ def formula(outcomes: Outcomes) -> Found:
 
 
 def lost(outcome: Outcome, scheme: str) -> dict[int, float]:
-    """Packets that the racks' multiplexers had no room for, by how many frames of an input they
-    hold.
-    """
+    """Packets lost in the racks' multiplexers, by the number of frames that an input holds."""
     return {int(x): outcome.mean(x, scheme, "dropped_multiplexer_full") for x in outcome.places}
 
 

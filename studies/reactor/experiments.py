@@ -1,5 +1,5 @@
-"""What is run: every experiment is one scenario, a change of ``scenario.toml``, with its own lists
-of flows.
+"""The experiments. Each is one scenario, a variant of ``scenario.toml``, with its own lists of
+flows.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ RAW: Mapping[str, Any] = {"raw": {}}
 
 
 def circuits(**changes: Any) -> Plan:
-    """Cover-all in the prototype's period, with the prototype's control plane but a scheduler that
-    takes no time.
+    """Cover-all with the prototype's period and control plane, but a scheduler that takes no
+    time.
     """
     return {"circuits": {"scheduler": "cover_all", "period": "1500 us", "dark": "30 us", "least_open": "130 us"} | changes}
 
 
 def ideal(**changes: Any) -> Plan:
-    """Section 5.4: hosts obey at once, nobody waits for a message."""
+    """Section 5.4: hosts react at once and messages take no time."""
     instant = {"control_latency": "0 ns", "compute_time": "0 ns", "signals": {"reaction": "immediate"}}
     return circuits(period="3000 us", dark="20 us", least_open="20 us", **instant, **changes)
 
 
 @dataclass(frozen=True)
 class Scheme:
-    """A plan and what is sent under it."""
+    """A plan and the transport under it."""
 
     plan: Plan | None
     transport: Mapping[str, Any] = field(default_factory=lambda: RAW)
@@ -44,39 +44,37 @@ class Scheme:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One scenario: schemes by name, and lists of flows by the number that the figure has on its
-    axis.
-    """
+    """One scenario: schemes by name, and lists of flows by position on the figure's axis."""
 
     name: str
     schemes: Mapping[str, Scheme]
     fabric: Mapping[str, Any]
-    #: Lists are made where the experiment is run.
+    #: Functions that make the lists when the experiment runs.
     flows: Mapping[float, Callable[[], list[Row]]]
-    #: Measured window; runs end with it.
+    #: Measured interval; runs end with it.
     window: str
-    #: Swept beside the flows: dotted key and values.
+    #: A swept key in addition to the flows: dotted key and values.
     sweep: tuple[str, Sequence[Any]] | None = None
-    #: Periods of the first configuration to the last, in the window.
+    #: Number of periods in the measured interval, from the first configuration to the last.
     periods: int = 0
-    #: Seeds of the full study; one where nothing is random.
+    #: Number of seeds of the full study; 1 if nothing is random.
     seeds: int = 1
 
     def file(self, x: float) -> str:
-        """The list of flows at ``x``."""
+        """The file of the list of flows at ``x``."""
         return f"{self.name}_{x:g}.csv"
 
     def x_of(self, file: str) -> float:
-        """The number of a list."""
+        """The position of a list on the axis."""
         return float(file.removeprefix(f"{self.name}_").removesuffix(".csv"))
 
     def write(self, folder: Path) -> None:
-        """Writes all lists."""
+        """Writes all lists of flows."""
         for x, make in self.flows.items():
             write_flows(folder / self.file(x), make())
 
     def scenario(self, seeds: int) -> dict[str, Any]:
-        """As nested dicts, with the keys of a scenario file."""
+        """The scenario as nested dicts, with the keys of a scenario file."""
         values = base_scenario(FOLDER)
         values |= {"name": self.name, "seeds": seeds, "description": self.name}
         values["fabric"] |= self.fabric
@@ -94,29 +92,29 @@ class Experiment:
 # Section 5.4: figures 10 and 11.
 
 LINE = 100e9
-#: Frames of twice the usual size: half the events, and still 83 to the shortest circuit.
+#: Frames of twice the usual size halve the number of events; the shortest circuit still carries 83.
 MTU54 = 3000
 PERIOD54 = 3000
-#: Periods begin this much after their demand has come, us.
+#: Time from the arrival of a period's demand to its start, us.
 LATE54 = 4
 SMALL = 20
 D10 = (50.0, 60.0, 70.0, 75.0, 78.0, 80.0, 82.0, 84.0, 86.0, 86.7, 88.0, 89.0, 90.0, 92.0, 95.0, 97.0, 99.0, 99.5, 100.0)
 N11 = (1.0, 2.0, 4.0, 8.0, 12.0, 16.0, 20.0, 30.0, 40.0, 50.0, 62.0)
 
 PURE = Scheme(ideal(packets=False))
-#: Circuits paced to what the packet switch's demand leaves: all demand is known at the begin of a
-#: period.
+#: Circuits are paced to the capacity that the packet switch's demand leaves. All demand is known at
+#: the start of a period.
 REACTOR = Scheme(ideal(unreported=0.0))
-#: Circuits always paced to 90 %, and never.
+#: Circuits are always paced to 90 %, or never.
 NINETY = Scheme(ideal())
 UNLIMITED = Scheme(ideal(limits=False))
-#: Where circuits get more than 90 %, bursts of the packet switch wait at the multiplexer.
+#: If circuits get more than 90 %, bursts from the packet switch wait at the multiplexer.
 FRAMES = 16
 FRAMES_KEY = "fabric.topology.hybrid.multiplexer_frames"
 
 
 def hybrid54(hosts: int, packet_rate: str) -> dict[str, Any]:
-    """Hosts of 100 Gb/s. Pausing takes no more than 5 us of the 20 us that a change takes."""
+    """Hosts at 100 Gb/s. Pausing takes at most 5 us of the 20 us of a change."""
     hybrid = {"tors": hosts, "hosts_per_tor": 1, "packet_rate": packet_rate, "dark": {"fixed": "15 us"}}
     return {
         "topology": {"hybrid": hybrid | {"multiplexer_frames": FRAMES}},
@@ -137,7 +135,7 @@ def _fig10(name: str, schemes: Mapping[str, Scheme], rate: str, points: Sequence
 
 
 def _limits(name: str, schemes: Mapping[str, Scheme], large: float, frames: Sequence[int], hosts: int, periods: int) -> Experiment:
-    """One point of figure 10 by what a multiplexer holds."""
+    """One point of figure 10, by the capacity of a multiplexer."""
     return replace(_fig10(name, schemes, "10 Gb/s", (large,), hosts, periods), sweep=(FRAMES_KEY, list(frames)))
 
 
@@ -171,22 +169,22 @@ def _fig7(measures: Sequence[str]) -> Experiment:
     )
 
 
-#: The workload changes in the fourth period, 750 us after its begin; periods begin this much after
-#: demands have come.
+#: The workload changes in the fourth period, 750 us after its start. Periods start this much after
+#: the arrival of their demands.
 FIG8_PERIODS, FIG8_LATE = 6, 12
 FIG8_AT = 3 * PERIOD * US + (750 + FIG8_LATE) * US
 INSTANT = {"compute_time": "0 us"}
 
 
 def _fig8() -> Experiment:
-    # A little more than a circuit of 470 us carries at the 9 Gb/s beside the packets.
+    # Slightly more than a circuit of 470 us carries at the 9 Gb/s that packets leave.
     frames = 344
     flows = {0.0: lambda: workloads.groups(FIG8_AT, FIG8_PERIODS, PERIOD, frames, MTU, 1500)}
     window = f"{FIG8_PERIODS * PERIOD + 50} us"
     return Experiment("fig8", {"reactor": Scheme(circuits(**INSTANT))}, PROTOTYPE, flows, window, periods=FIG8_PERIODS)
 
 
-#: Periods from one flow's change to the next one's.
+#: Number of periods between two changes of flows.
 FIG9_STEP = 24
 SMALL_RATE = 96e6
 
@@ -198,18 +196,19 @@ def _fig9(periods: int) -> Experiment:
     return Experiment("fig9", {"reactor": Scheme(circuits(**INSTANT))}, PROTOTYPE, flows, f"{7 * periods * PERIOD} us")
 
 
-#: Between two circuits of a pair, us.
+#: Time between two circuits of a pair, us.
 PAUSES = (500, 1000, 2000, 3000)
 DARK6 = 10
 LOSSES = (0.0, 1e-4, 1e-3, 1e-2)
-#: Links that a data frame crosses, and what it takes there.
+#: Links that a data frame crosses, and its time on them.
 HOPS6 = {"fig6_loss": 4, "fig6_unpaused": 2}
 FRAME6 = 1538
 SMALL6 = 1_000_000
 
 
 def turns(pause: float, **changes: Any) -> Plan:
-    """All seven matchings of eight hosts in turn: a pair's circuit comes back after ``pause`` us.
+    """All seven matchings of eight hosts in turn: a pair's next circuit starts after ``pause``
+    us.
     """
     open_ = (pause - 7 * DARK6) / 6
     period = 7 * (open_ + DARK6)
@@ -218,7 +217,7 @@ def turns(pause: float, **changes: Any) -> Plan:
 
 
 def _fig6(name: str, size: int, window: str, pauses: Sequence[int]) -> Experiment:
-    """Stride 4: a pair and its acknowledgements have their circuits at the same time."""
+    """Stride 4, so a pair and its acknowledgements have their circuits at the same time."""
     fabric = {"topology": {"hybrid": PROTOTYPE["topology"]["hybrid"] | {"dark": {"fixed": "2 us"}}}}
     schemes: dict[str, Scheme] = {}
     for p in pauses:
@@ -230,12 +229,14 @@ def _fig6(name: str, size: int, window: str, pauses: Sequence[int]) -> Experimen
 
 
 def bit_error(loss: float, hops: int) -> float:
-    """Of every link, for that share of full frames to be lost over so many."""
+    """The bit error rate of each link for which this share of full frames is lost on so many
+    links.
+    """
     return 1 - (1 - loss) ** (1 / (hops * FRAME6 * 8))
 
 
 def _fig6_loss(name: str, losses: Sequence[float], window: str, seeds: int) -> Experiment:
-    """Pauses of 1 ms; or the same hosts under one switch, where nobody ever pauses."""
+    """Pauses of 1 ms; or the same hosts under one switch without pauses."""
     if name == "fig6_loss":
         fabric = {"topology": {"hybrid": PROTOTYPE["topology"]["hybrid"] | {"dark": {"fixed": "2 us"}}}}
         schemes = {"tcp": Scheme(turns(1000), TCP), "raw": Scheme(turns(1000))}
@@ -265,7 +266,7 @@ FULL = [
 
 
 def _quick(of: Experiment) -> Experiment:
-    """The same in seconds."""
+    """A version that runs in seconds."""
     match of.name:
         case "fig10":
             return _fig10("fig10", HYBRID, "10 Gb/s", (60.0, 86.7, 90.0, 99.5, 100.0), 24, 2)
@@ -293,5 +294,5 @@ QUICK = [_quick(of) for of in FULL]
 
 
 def experiments(quick: bool) -> dict[str, Experiment]:
-    """All of them, by name."""
+    """All experiments by name."""
     return {e.name: e for e in (QUICK if quick else FULL)}

@@ -28,7 +28,7 @@ def _served(outcome: Outcome, scheme: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def table1(_: Outcomes) -> Figure:
-    """Bars from the least to the most transceivers."""
+    """Bars from the smallest to the largest number of transceivers."""
     figure, (axes,) = panels(1, 4.2, 1.9)
     names = [f"{n.name}, {n.rate}" for n in TABLE1]
     axes.barh(names, [n.most for n in TABLE1], color=SKY, label="at most: all wires optical")
@@ -162,7 +162,7 @@ FIGURES: Figures = {
     "fig7": Drawing(fig7, ["fig7"]),
     "fig8": Drawing(fig8, ["fig8"]),
     "fig9": Drawing(fig9, ["fig9"]),
-    # The runs without limits have no picture; their losses are a row of the comparison.
+    # Runs without limits have no figure; the comparison has a row with their losses.
     "fig10": Drawing(fig10, ["fig10", "fig10_20", "limits", "limits95"]),
     "fig11": Drawing(fig11, ["fig11"]),
 }

@@ -1,4 +1,4 @@
-"""From the tables of a run to the numbers that the figures show."""
+"""Computes the numbers of the figures from the tables of a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ US, MS = 1e6, 1e9
 
 
 def dropped(run: tp.Run) -> dict[str, float]:
-    """Packets lost, by reason; those of the racks' multiplexers always."""
+    """Lost packets by reason; always includes those of the racks' multiplexers."""
     found = {"multiplexer_full": 0.0}
     drops = run.drops
     for reason, packets in zip(drops["reason"], drops["packets"], strict=True):
@@ -24,21 +24,23 @@ def dropped(run: tp.Run) -> dict[str, float]:
 
 
 def goodput_share(run: tp.Run, hosts: int, mtu: int, line: float, seconds: float) -> float:
-    """What came, framing counted as if all frames were full, over what the hosts' links carry in
-    that time.
+    """Received bytes, with framing as of full frames, as a share of the capacity of the hosts'
+    links in that time.
     """
     received = float(run.flows["received_bytes"].sum())
     return received * 8 / payload_share(mtu) / (hosts * line * seconds)
 
 
 def offered_share(run: tp.Run, hosts: int, mtu: int, line: float, seconds: float) -> float:
-    """The same of what was there to send: below one by what whole frames leave of a share."""
+    """Offered bytes as a share of the same capacity: below the intended share, because flows
+    have whole frames.
+    """
     offered = float(run.flows["size_bytes"].sum())
     return offered * 8 / payload_share(mtu) / (hosts * line * seconds)
 
 
 def by_receiver(run: tp.Run, hosts: int) -> np.ndarray:
-    """Bytes from every source (rows) at every destination."""
+    """Bytes from each source (rows) at each destination."""
     flows = run.flows
     table = np.zeros((hosts, hosts))
     np.add.at(table, (flows["source"], flows["destination"]), flows["received_bytes"].astype(float))
@@ -46,7 +48,7 @@ def by_receiver(run: tp.Run, hosts: int) -> np.ndarray:
 
 
 def arrivals(run: tp.Run, host: int) -> dict[str, np.ndarray]:
-    """Flows that were done at a host: when (ps), from whom, how many bytes; by time."""
+    """Flows that a host has received, by time: end (ps), source and bytes."""
     flows = run.flows
     fct = flows["fct_ps"].astype(float)
     use = (flows["destination"] == host) & ~np.isnan(fct)
@@ -60,16 +62,16 @@ def arrivals(run: tp.Run, host: int) -> dict[str, np.ndarray]:
     }
 
 
-def trains(times: np.ndarray, longest_gap: float) -> list[tuple[float, float, int]]:
-    """Runs of arrivals no further apart than this: first, last, how many."""
+def trains(times: np.ndarray, longest_pause: float) -> list[tuple[float, float, int]]:
+    """Groups of arrivals that are at most ``longest_pause`` apart: first, last and number."""
     if not len(times):
         return []
-    cuts = np.flatnonzero(np.diff(times) > longest_gap) + 1
+    cuts = np.flatnonzero(np.diff(times) > longest_pause) + 1
     return [(float(part[0]), float(part[-1]), len(part)) for part in np.split(times, cuts)]
 
 
 def rates(found: dict[str, np.ndarray], sources: Sequence[int], edges: np.ndarray) -> np.ndarray:
-    """Gb/s of flows' bytes from every source (rows) between edges (ps)."""
+    """Rates of flows' bytes from each source (rows) between edges (ps), in Gb/s."""
     rows = [
         np.histogram(found["time"][found["source"] == s], edges, weights=found["bytes"][found["source"] == s])[0] for s in sources
     ]
@@ -77,10 +79,10 @@ def rates(found: dict[str, np.ndarray], sources: Sequence[int], edges: np.ndarra
 
 
 def completion_mean(run: tp.Run) -> float:
-    """Mean completion time, ps; ``nan`` where a flow is not done."""
+    """Mean completion time in ps; ``nan`` if a flow did not finish."""
     return float(run.flows["fct_ps"].astype(float).mean())
 
 
 def number(value: Any) -> float:
-    """Of a point of a sweep, which is a text."""
+    """A swept value, which is a text, as a number."""
     return float(str(value).split()[0])

@@ -20,14 +20,14 @@ from .experiments import FLOWS, HOSTS, LINE, MTU54, PERIOD54, Experiment
 
 @dataclass
 class Outcome(studies.Outcome[Experiment]):
-    """With traces of the first run."""
+    """An outcome with packet traces of the first run."""
 
-    #: By scheme.
+    #: Traces by scheme.
     traces: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
 
 
 def simulate(experiment: Experiment, options: Options, outcomes: Mapping[str, Outcome]) -> Outcome:
-    """Runs it on its lists of flows."""
+    """Runs an experiment on its lists of flows."""
     lists = options.out / "flows"
     experiment.write(lists)
     return studies.simulate(Outcome(experiment), options, _measure, base=lists)
@@ -42,7 +42,7 @@ def _measure(outcome: Outcome, results: tp.Results) -> None:
 
 
 def _measured(experiment: Experiment, run: tp.Run) -> tuple[float, dict[str, float]]:
-    """Place on the axis and numbers of a run."""
+    """Position on the axis and numbers of a run."""
     x = experiment.x_of(run.point[FLOWS]) if FLOWS in run.point else next(iter(experiment.flows))
     numbers = measures.dropped(run)
     if experiment.periods and experiment.fabric.get("mtu"):

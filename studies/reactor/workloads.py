@@ -11,17 +11,17 @@ US, MS = 10**6, 10**9
 
 
 def whole_frames(seconds: float, rate: float, mtu: int) -> int:
-    """Bytes of a flow whose full raw frames take no more than this time at ``rate`` (bit/s)."""
-    # A frame that fits but for rounding does fit.
+    """Bytes of the flow whose full raw frames take at most this time at ``rate`` (bit/s)."""
+    # The tolerance keeps a frame that exceeds the time by rounding only.
     return int(seconds * rate / 8 / (mtu + FRAMING) + 1e-6) * (mtu - RAW_HEADER)
 
 
 def sizes(shares: Sequence[float], period_us: int, rate: float, mtu: int) -> list[int]:
-    """Bytes of flows that bring these shares of a line in a period, the large one first.
+    """Bytes of flows that bring these shares of a line per period, the large flow first.
 
-    Small ones are a frame short of theirs: where they are to fill the packet switch to the last
-    bit, a frame that the period before has left over is more than it carries, and the scheduler
-    gives it a circuit.
+    Small flows are one frame short of their share. If they filled the packet switch completely, a
+    frame left over from the previous period would exceed its capacity, and the scheduler would give
+    it a circuit.
     """
     payload = mtu - RAW_HEADER
     whole = [whole_frames(share * period_us * 1e-6, rate, mtu) for share in shares]
@@ -29,8 +29,8 @@ def sizes(shares: Sequence[float], period_us: int, rate: float, mtu: int) -> lis
 
 
 def neighbors(hosts: int, shares: Sequence[float], periods: int, period_us: int, rate: float, mtu: int) -> list[Row]:
-    """Every host to the next ``len(shares)`` ones; each period brings what that share of the line
-    carries in it (section 5.4).
+    """Flows from every host to the next ``len(shares)`` hosts; each period brings that share of
+    what the line carries in it (section 5.4).
     """
     of = sizes(shares, period_us, rate, mtu)
     return [
@@ -43,33 +43,35 @@ def neighbors(hosts: int, shares: Sequence[float], periods: int, period_us: int,
 
 
 def large_and_small(large: float, small: int) -> list[float]:
-    """A flow of ``large`` percent and so many that share the rest."""
+    """Shares of a flow of ``large`` percent and of ``small`` flows that share the rest equally."""
     return [large / 100, *([(100 - large) / 100 / small] * small)]
 
 
 def stride(hosts: int, by: int, size: int) -> list[Row]:
-    """One flow from every host."""
+    """One flow from each host to the host ``by`` further."""
     return [(0, host, (host + by) % hosts, size) for host in range(hosts)]
 
 
 def packets(begin: int, end: int, wire_bytes_per_s: float, source: int, destination: int, mtu: int, frames: int = 1) -> list[Row]:
-    """Flows of ``frames`` full frames each, evenly from ``begin`` to ``end`` (ps) at this rate."""
-    gap = frames * (mtu + FRAMING) / wire_bytes_per_s * 1e12
-    count = int((end - begin) / gap)
-    return [(begin + round(i * gap), source, destination, frames * (mtu - RAW_HEADER)) for i in range(count)]
+    """Flows of ``frames`` full frames each, evenly spaced from ``begin`` to ``end`` (ps) at this
+    rate.
+    """
+    interval = frames * (mtu + FRAMING) / wire_bytes_per_s * 1e12
+    count = int((end - begin) / interval)
+    return [(begin + round(i * interval), source, destination, frames * (mtu - RAW_HEADER)) for i in range(count)]
 
 
 def burst(at: int, frames: int, source: int, destination: int, mtu: int) -> list[Row]:
-    """So many flows of one frame at once: their completions are arrivals of packets."""
+    """Flows of one frame each, all at once: their completions are arrivals of packets."""
     return [(at, source, destination, mtu - RAW_HEADER)] * frames
 
 
 def groups(changes_at: int, periods: int, period_us: int, frames: int, mtu: int, after: int) -> list[Row]:
-    """Figure 8: hosts 0 to 3 and 4 to 7 among themselves until ``changes_at`` (ps), then each to
-    the other group only.
+    """Figure 8: until ``changes_at`` (ps) hosts 0 to 3 and hosts 4 to 7 send within their group,
+    then to the other group only.
 
-    Each period before brings ``frames`` for every pair, the new workload ``after`` for every pair
-    at once.
+    Before the change, each period brings ``frames`` for each pair; the new workload brings
+    ``after`` for each pair at once.
     """
     group = lambda host: host // 4
     rows: list[Row] = []
@@ -87,11 +89,11 @@ def groups(changes_at: int, periods: int, period_us: int, frames: int, mtu: int,
 
 
 def growing(steps: Sequence[int], end: int, line: float, small: float, period_us: int, dark_us: float, mtu: int) -> list[Row]:
-    """Figure 9: eight hosts, each to all others; at ``steps[j]`` (ps) its flow to the host j + 1
-    further becomes large.
+    """Figure 9: eight hosts, each sends to all others. At ``steps[j]`` (ps) its flow to the host j
+    + 1 further becomes large.
 
-    Small ones are paced at ``small`` bit/s. Large ones bring together what circuits at ``line``
-    bit/s carry when each of them has one configuration a period, evenly over time.
+    Small flows are paced at ``small`` bit/s. The large flows together bring what circuits at
+    ``line`` bit/s carry if each has one configuration per period, evenly over time.
     """
     rows: list[Row] = []
     for at, (begin, stop) in enumerate(zip(steps, [*steps[1:], end], strict=True)):

@@ -1,4 +1,4 @@
-"""The paper's statements beside what comes out here."""
+"""Compares the paper's statements with the results of this study."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def _mean(outcome: Outcome, quantity: str, load: float, scheme: str) -> float:
 
 
 def _by_metric(outcome: Outcome, quantities: Mapping[str, str], order: Sequence[str]) -> Found:
-    """Several quantities that the words may mean; whether all, some or none are in this order, from
-    the most to the least.
+    """The verdict for several quantities that a statement may mean: whether the schemes are in
+    this order, from the highest value to the lowest, for all, some or none of them.
     """
     load = _near(outcome, 0.8)
     parts, ordered = [], []
@@ -44,7 +44,7 @@ def _by_metric(outcome: Outcome, quantities: Mapping[str, str], order: Sequence[
 
 
 def _near(outcome: Outcome, load: float) -> float:
-    """The load nearest to this one."""
+    """The load nearest to a value."""
     return min(outcome.experiment.loads, key=lambda x: abs(x - load))
 
 
@@ -106,7 +106,9 @@ def fixed(outcomes: Outcomes, quantity: str, low: float, high: float, smaller: b
 
 
 def ratio(outcomes: Outcomes, name: str, low: float, high: float) -> list[tuple[float, float, float]]:
-    """Load, SYN's mean slowdown over ASY's, share of SYN's flows that were not done."""
+    """For each load, SYN's mean slowdown relative to ASY's, and the share of SYN's flows that
+    did not finish.
+    """
     o = outcomes[name]
     rows = []
     for load in _loads(o, low, high):

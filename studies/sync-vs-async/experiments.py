@@ -1,4 +1,4 @@
-"""What is run: every experiment is one scenario, a change of ``scenario.toml``."""
+"""The experiments. Each is one scenario, a variant of ``scenario.toml``."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ def syn(**changes: Any) -> Plan:
 
 
 def asy(**changes: Any) -> Plan:
-    """Rates: whoever has something to send wants the whole link; scaled both ways."""
+    """Rates: each pair with a backlog requests the whole link; requests are scaled up and down."""
     return {"rates": {"estimator": "backlogged", "normalizer": "scale_both"} | changes}
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """One scenario: schemes by name (the first is the baseline), loads, and what else differs from
+    """One scenario: schemes by name (the first is the baseline), loads, and differences from
     ``scenario.toml``.
     """
 
     name: str
     schemes: Mapping[str, Plan]
     loads: Sequence[float]
-    #: Warm-up, measured window, drain.
+    #: Warm-up, measured interval, drain.
     window: tuple[str, str, str] = ("20 ms", "30 ms", "30 ms")
-    #: By dotted key.
+    #: Differences by dotted key.
     changes: Mapping[str, Any] = field(default_factory=dict)
     queues_every: str | None = None
-    #: Seeds of the full study.
+    #: Number of seeds of the full study.
     seeds: int = 10
 
     def scenario(self, seeds: int) -> dict[str, Any]:
-        """As nested dicts, with the keys of a scenario file."""
+        """The scenario as nested dicts, with the keys of a scenario file."""
         values = base_scenario(FOLDER)
         values |= {"name": self.name, "seeds": seeds, "sweep": {LOAD: list(self.loads)}}
         values["window"] = dict(zip(("warmup", "measure", "drain"), self.window, strict=True))
@@ -81,7 +81,7 @@ ESTIMATORS = {
 }
 FILLS = {"syn": syn(), "syn_packets": syn(fill="packets"), "syn_fragments": syn(fill="fragments"), "asy": asy()}
 
-#: What may be imperfect: key of both plans, values (the first is the ideal), and who knows it.
+#: Imperfections: key in both plans, values (the first is the ideal), and the schemes that have it.
 IMPERFECTIONS: Mapping[str, tuple[str, Sequence[Any], Sequence[str]]] = {
     "latency": ("control_latency", ("0 us", "10 us", "30 us", "100 us", "300 us", "1 ms"), ("syn", "asy")),
     "loss": ("control_loss", (0.0, 0.001, 0.01, 0.05), ("syn", "asy")),
@@ -91,12 +91,12 @@ IMPERFECTIONS: Mapping[str, tuple[str, Sequence[Any], Sequence[str]]] = {
 
 
 def imperfect_name(scheme: str, kind: str, value: Any) -> str:
-    """Name of a scheme that is ideal but for one thing."""
+    """Name of a scheme that is ideal except for one imperfection."""
     return f"{scheme}_{kind}_{str(value).replace(' ', '').replace('.', 'p')}"
 
 
 def imperfect(chosen: Mapping[str, Sequence[Any]] | None = None) -> dict[str, Plan]:
-    """The ideal schemes and all that are ideal but for one thing; of all values or of those
+    """The ideal schemes, and schemes with one imperfection each: with all values, or those in
     ``chosen`` by kind.
     """
     plans: dict[str, Plan] = dict(BOTH)
@@ -104,13 +104,13 @@ def imperfect(chosen: Mapping[str, Sequence[Any]] | None = None) -> dict[str, Pl
         for value in values[1:] if chosen is None else chosen.get(kind, ()):
             for scheme in who:
                 make = syn if scheme == "syn" else asy
-                # Where answers take long, hosts that repeat their reports would only ask twice.
+                # With slow responses, frequent repetitions of reports would be redundant.
                 patience = {"report_every": "10 ms"} if value in ("300 us", "1 ms") else {}
                 plans[imperfect_name(scheme, kind, value)] = make(**{key: value}, **patience)
     return plans
 
 
-#: At 1,024 servers a run takes half a minute: one value of each kind, two of latencies.
+#: With 1,024 servers a run takes half a minute: one value of each kind, two of latencies.
 SOME = {"latency": ("100 us", "1 ms"), "loss": (0.01,), "clock": ("12 us",), "compute": ("100 us",)}
 SAMPLED = "100 us"
 LARGE = {
@@ -124,7 +124,8 @@ FULL = [
         "incast", METRICS, (0.5, 0.8, 0.9), ("200 ms", "1 s", "500 ms"), {"workload.poisson.pattern": {"incast": {"receiver": 0}}}
     ),
     Experiment("bimodal", BOTH, PARTIAL_LOADS, SHORTER, changes={"workload.poisson.packets": "bimodal"}),
-    # From an empty network on: above saturation completion times grow for as long as one looks.
+    # Starts with an empty network: above saturation, completion times grow with the measured
+    # interval.
     Experiment("bimodal_long", BOTH, (0.8,), ("0 ms", "200 ms", "100 ms"), {"workload.poisson.packets": "bimodal"}),
     Experiment("web", BOTH, PARTIAL_LOADS, SHORTER, changes={"workload.poisson.packets": "facebook_web"}),
     Experiment("alternating", BOTH, (0.4, 0.5, 0.6, 0.8, 0.95), SHORTER, changes={"workload.poisson.packets": "alternating"}),
@@ -147,7 +148,7 @@ FULL = [
 
 
 def _quick(of: Experiment) -> Experiment | None:
-    """The same in seconds."""
+    """A version that runs in seconds."""
     loads = {"fixed": (0.2, 0.8), "bimodal": (0.3, 0.8), "web": (0.2, 0.8), "oversubscribed": (0.5,), "fat_tree": (0.6,)}
     short = ("3 ms", "6 ms", "9 ms")
     small = replace(of, seeds=2, window=short, loads=loads.get(of.name, (0.8,)))
@@ -168,5 +169,5 @@ QUICK = [small for small in map(_quick, FULL) if small]
 
 
 def experiments(quick: bool) -> dict[str, Experiment]:
-    """All of them, by name."""
+    """All experiments by name."""
     return {e.name: e for e in (QUICK if quick else FULL)}

@@ -1,4 +1,4 @@
-"""The figures: those of the paper by its numbers, and those beyond it by name."""
+"""The figures: those of the paper by number, others by name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Outcomes = Mapping[str, "Outcome"]
 
-#: Color, line, marker and name of schemes: the same in all figures.
+#: Color, line, marker and name of each scheme, the same in all figures.
 LOOKS: Mapping[str, tuple[str, Any, str, str]] = {
     "syn": (BLUE, "-", "o", "SYN"),
     "asy": (RED, "--", "s", "ASY"),
@@ -36,13 +36,13 @@ LOOKS: Mapping[str, tuple[str, Any, str, str]] = {
 
 
 def looks(scheme: str, label: str | None = None) -> dict[str, Any]:
-    """For ``plot``."""
+    """Keyword arguments for ``plot``."""
     color, line, marker, name = LOOKS[scheme]
     return {"color": color, "linestyle": line, "marker": marker, "label": name if label is None else label}
 
 
 def curve(axes: Axes, outcome: Outcome, scheme: str, quantity: str, factor: float = 1.0, **look: Any) -> None:
-    """Means over load with their intervals."""
+    """Draws means over load with their intervals."""
     points = [(x, outcome.estimate(x, scheme, quantity)) for x in outcome.experiment.loads]
     points = [(x, e) for x, e in points if e.n]
     if not points:
@@ -57,7 +57,7 @@ def curve(axes: Axes, outcome: Outcome, scheme: str, quantity: str, factor: floa
 
 
 def plain_log(axes: Axes) -> None:
-    """A logarithmic axis with plain numbers; also 2 and 5 where there are less than two decades."""
+    """Sets a logarithmic axis with plain numbers; below two decades also with 2 and 5."""
     axes.set_yscale("log")
     low, high = axes.get_ylim()
     axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high / low < 100 else (1.0,)))
@@ -68,7 +68,7 @@ def plain_log(axes: Axes) -> None:
 def against_load(
     outcome: Outcome, schemes: Sequence[str], quantities: Sequence[tuple[str, str, str]], height: float = 2.15
 ) -> Figure:
-    """A panel per quantity: its name, the axis' label, the title; means over load."""
+    """Draws a panel per quantity (name, label of the axis, title): means over load."""
     figure, axes = panels(len(quantities), height=height)
     for a, (quantity, label, _) in zip(axes, quantities, strict=True):
         for scheme in schemes:
@@ -162,7 +162,7 @@ def _over_time(axes: Axes, outcome: Outcome) -> None:
 
 
 def slots(outcomes: Outcomes) -> Figure:
-    """What SYN carries with packets that do not fill its slots."""
+    """SYN's goodput with packets that do not fill its slots."""
     figure, axes = panels(1, width=3.6, height=2.6)
     a = axes[0]
     a.plot([0, 1], [0, 1], color="0.6", linewidth=0.8)
@@ -199,7 +199,7 @@ def fig7_9(outcomes: Outcomes) -> Figure:
         for a, tier in zip(axes, ("servers", "leaves", "spines"), strict=True):
             x, y = lines[tier]
             color, line, _, name = LOOKS[scheme]
-            # A switch's queue changes within microseconds: means of a millisecond can be read.
+            # A switch's queue changes within microseconds; means over a millisecond are readable.
             group = max(1, len(x) // 100)
             keep = len(x) // group * group
             smooth = y[:keep].reshape(-1, group).mean(axis=1)
@@ -250,7 +250,7 @@ def _measured_fct(run: tp.Run) -> np.ndarray:
 
 
 def estimators(outcomes: Outcomes) -> Figure:
-    """What waits at the servers under every way to find ASY's rates."""
+    """Backlog at the servers for each way to compute ASY's rates."""
     outcome = outcomes["estimators"]
     load = outcome.experiment.loads[0]
     schemes = list(outcome.experiment.schemes)
@@ -282,7 +282,7 @@ def estimators(outcomes: Outcomes) -> Figure:
 
 
 def fill_options(outcomes: Outcomes) -> Figure:
-    """SYN's ways to fill a slot, bimodal packets."""
+    """SYN's ways to fill a slot, with bimodal packets."""
     figure = against_load(
         outcomes["fill"],
         ("syn", "syn_packets", "syn_fragments", "asy"),
@@ -293,7 +293,9 @@ def fill_options(outcomes: Outcomes) -> Figure:
 
 
 def imperfections(outcomes: Outcomes) -> Figure:
-    """What imperfect scheme costs each side, at two sizes: flows, and packets in the network."""
+    """Effect of imperfections on each scheme at two network sizes: on flows, and on packets in
+    the network.
+    """
     figure = Figure(figsize=(WIDE, 3.5))
     rows = figure.subplots(2, len(IMPERFECTIONS), sharey="row", sharex="col")
     titles = {"latency": "controller's latency", "loss": "lost messages", "clock": "clock error", "compute": "compute time"}
@@ -330,7 +332,7 @@ def _short(value: Any) -> str:
 
 
 def topologies(outcomes: Outcomes) -> Figure:
-    """Leaves with half the uplinks, and three layers."""
+    """Leaves with half the uplinks, and three tiers."""
     figure, axes = panels(2)
     for a, name in zip(axes, ("oversubscribed", "fat_tree"), strict=True):
         for scheme in ("syn", "asy", "ecmp"):
@@ -344,7 +346,7 @@ def topologies(outcomes: Outcomes) -> Figure:
 
 
 def messages(outcomes: Outcomes) -> Figure:
-    """Control messages a second and their bits."""
+    """Control messages per second, and their rate in bit/s."""
     figure, axes = panels(2)
     outcome = outcomes["fixed"]
     for scheme in ("syn", "asy"):

@@ -1,4 +1,4 @@
-"""From the tables of a run to the numbers that the figures show."""
+"""Computes the numbers of the figures from the tables of a run."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ US = 1e6
 
 
 def picoseconds(text: str) -> float:
-    """A span as scenarios write it."""
+    """Converts a duration of a scenario to ps."""
     value, unit = text.split()
     return float(value) * {"ps": 1.0, "ns": 1e3, "us": 1e6, "ms": 1e9, "s": 1e12}[unit]
 
 
 def variation(values: np.ndarray) -> float:
-    """Coefficient of variation: standard deviation over mean."""
+    """Coefficient of variation: standard deviation relative to the mean."""
     return float(values.std() / values.mean()) if len(values) else math.nan
 
 
 def of_flows(run: tp.Run, summary: Mapping[str, Any], load: float, window: float) -> dict[str, float]:
-    """Completion times, throughput, fairness; ``window`` is the length of the measured one.
+    """Completion times, throughput and fairness; ``window`` is the length of the measured interval.
 
-    A flow that is not done counts with the time that it has waited by the end of the run, so that
-    the means are lower bounds where there are such flows; ``unfinished`` is their share.
+    A flow that did not finish counts with its time until the end of the run. With such flows, means
+    are lower bounds; ``unfinished`` is their share.
     """
     flows = run.flows
     measured = flows["measured"].astype(bool)
@@ -48,7 +48,7 @@ def of_flows(run: tp.Run, summary: Mapping[str, Any], load: float, window: float
     got = np.bincount(source, weights=flows["received_bytes"].astype(float)[measured])
     return {
         "slowdown_mean": float(slowdown.mean()),
-        # Of flows that came in the last quarter of the window.
+        # Over flows that arrived in the last quarter of the measured interval.
         "slowdown_late": float(slowdown[late].mean()) if late.any() else math.nan,
         "slowdown_variation": variation(slowdown),
         "slowdown_p99": float(np.percentile(slowdown, 99)),
@@ -57,20 +57,19 @@ def of_flows(run: tp.Run, summary: Mapping[str, Any], load: float, window: float
         "fct_p99_ms": float(np.percentile(took, 99)) / MS,
         "unfinished": float(missing.mean()),
         "flows": float(len(took)),
-        # Of what came in the window, as much left in it: 1, but for the window's edges, where a
-        # scheme keeps up.
+        # Received bytes relative to arrivals in the interval: about 1 if the scheme keeps up.
         "carried_load": load * goodput / offered,
         "jain_servers": float(summary["goodput_jain"]),
-        # Of the shares of what servers had to send that were carried.
+        # Over the shares of their offered bytes that servers could send.
         "jain_senders": jain(got[wanted > 0] / wanted[wanted > 0]),
-        # Of the rates that flows had, relative to what an empty network would have given them.
+        # Over the flows' rates relative to an empty network.
         "jain_flows": jain(1 / slowdown),
     }
 
 
 def slowdown_over_time(run: tp.Run, simulated: float, begin: float, length: float, bins: int) -> tuple[np.ndarray, np.ndarray]:
-    """Moments (ms) and the mean slowdown of flows that came then; what is not done counts with the
-    time that it has waited.
+    """Times (ms) and the mean slowdown of flows that arrived then; flows that did not finish
+    count with their time until the end of the run.
     """
     flows = run.flows
     start, fct = flows["start_ps"].astype(float), flows["fct_ps"].astype(float)
@@ -83,7 +82,7 @@ def slowdown_over_time(run: tp.Run, simulated: float, begin: float, length: floa
 
 
 def tiers(run: tp.Run) -> dict[str, np.ndarray]:
-    """Nodes by tier: servers, switches above servers (leaves), switches above switches (spines)."""
+    """Nodes by tier: servers, switches of servers (leaves), switches of switches (spines)."""
     source, target = run.links["from"], run.links["to"]
     nodes, out = np.unique(source, return_counts=True)
     servers = nodes[out == 1]
@@ -92,8 +91,8 @@ def tiers(run: tp.Run) -> dict[str, np.ndarray]:
 
 
 def of_queues(run: tp.Run, begin: float, end: float, every: float) -> dict[str, float]:
-    """Wire bytes that wait at a port, by tier: mean and 99th percentile over ports and moments,
-    empty queues included.
+    """Wire bytes in a port's queue, by tier: mean and 99th percentile over ports and samples,
+    including empty queues.
     """
     source, queues = run.links["from"], run.queues
     time, node, length = queues["time_ps"].astype(float), queues["node"], queues["queue_bytes"].astype(float)
@@ -105,7 +104,7 @@ def of_queues(run: tp.Run, begin: float, end: float, every: float) -> dict[str, 
         if not cells:
             continue
         some = np.sort(length[within & np.isin(node, nodes)])
-        # Rank of the percentile among all cells, of which the empty ones come first.
+        # Rank of the percentile among all samples; empty ones come first.
         rank = math.ceil(0.99 * cells) - 1 - (cells - len(some))
         measures[f"{tier}_mean_kB"] = float(some.sum()) / cells / 1e3
         measures[f"{tier}_p99_kB"] = float(some[rank]) / 1e3 if rank >= 0 else 0.0
@@ -113,7 +112,7 @@ def of_queues(run: tp.Run, begin: float, end: float, every: float) -> dict[str, 
 
 
 def trace(run: tp.Run, begin: float, end: float, every: float) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """By tier: moments (ms from the window's begin) and the mean of its ports' queues (kB)."""
+    """Times (ms from the start of the measured interval) and mean queue of a port (kB), by tier."""
     source, queues = run.links["from"], run.queues
     time, node, length = queues["time_ps"].astype(float), queues["node"], queues["queue_bytes"].astype(float)
     samples = round((end - begin) / every)
@@ -128,14 +127,13 @@ def trace(run: tp.Run, begin: float, end: float, every: float) -> dict[str, tupl
 
 
 def of_latency(summary: Mapping[str, Any]) -> dict[str, float]:
-    """Time of a packet in the network: from the server's link to its last bit at the other server.
-    """
+    """Time of a packet in the network: from the server's link to the arrival of its last bit."""
     names = {p: f"network_latency_{p}_ps" for p in ("mean", "p50", "p95", "p99", "max")}
     return {f"latency_{p}_us": float(summary[column]) / US for p, column in names.items() if summary.get(column) is not None}
 
 
 def of_control(run: tp.Run, summary: Mapping[str, Any]) -> dict[str, float]:
-    """Control messages a second and their bits, of reports and of what the controller sends."""
+    """Control messages per second and their rate in bit/s, from hosts and from the controller."""
     table = run.control
     kind, seconds = np.asarray(table["kind"], str), float(summary["simulated_ps"]) * 1e-12
     measures = {}

@@ -17,13 +17,13 @@ from .experiments import FOLDER, LOAD, Experiment
 
 @dataclass
 class Outcome(studies.Outcome[Experiment]):
-    """With all results, of which figures show traces. Its axis is the load."""
+    """An outcome with all results, for figures over time. Its axis is the load."""
 
     results: tp.Results | None = None
 
 
 def simulate(experiment: Experiment, options: Options, outcomes: Mapping[str, Outcome]) -> Outcome:
-    """Runs it."""
+    """Runs an experiment."""
     return studies.simulate(Outcome(experiment), options, _measure, base=FOLDER)
 
 
@@ -40,8 +40,8 @@ def _measure(outcome: Outcome, results: tp.Results) -> None:
 
 
 def table(outcome: Outcome) -> Iterator[Sequence[str]]:
-    """One row per load, scheme and quantity; differences are to the first scheme, relative, paired
-    by seed.
+    """Writes one row per load, scheme and quantity; differences are relative to the first
+    scheme, paired by seed.
     """
     yield "load", "scheme", "quantity", "mean", "half_95", "n", "difference", "difference_half_95", "p_equivalent", "verdict"
     first = next(iter(outcome.experiment.schemes))

@@ -1,4 +1,4 @@
-"""The paper's statements beside what comes out here."""
+"""Compares the paper's statements with the results of this study."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 Outcomes = Mapping[str, "Outcome"]
 
-#: Of the paper's transfers under TDMA, s.
+#: Durations of the paper's transfers under TDMA, s.
 PAPER = {"fig7": 194.0, "fig8": 1075.0}
 
 
 def ideal(outcome: Outcome) -> float:
-    """Seconds of the experiment's all-to-all, by its size and fabric."""
+    """Ideal duration of the experiment's all-to-all in seconds, by its size and fabric."""
     size = outcome.experiment.size
     if "tree" in outcome.experiment.fabric["topology"]:
         return ideal_tree(EDGES, UNDER, size, LINE)
@@ -29,12 +29,12 @@ def ideal(outcome: Outcome) -> float:
 
 
 def ratio(outcome: Outcome, scheme: str, x: float = 0.0, quantity: str = "completion_s") -> float:
-    """A time over the ideal one."""
+    """A time relative to the ideal one."""
     return outcome.mean(x, scheme, quantity) / ideal(outcome)
 
 
 def size_of(outcome: Outcome) -> str:
-    """Bytes of a pair, to be read."""
+    """Bytes of a pair, as text."""
     size = outcome.experiment.size
     return f"{size / GB:g} GB" if size >= GB else f"{size / 1e6:g} MB"
 
@@ -45,7 +45,9 @@ def ideals() -> Found:
 
 
 def transfer(outcomes: Outcomes, name: str) -> Found:
-    """Under TDMA; where the size is not the paper's, its ratio to ideal is compared."""
+    """The duration under TDMA; if the size is not the paper's, its ratio to the ideal is
+    compared.
+    """
     o, small = outcomes[name], outcomes[f"{name}_1500"]
     time = o.mean(0, "tdma", "completion_s")
     scaled = time * 10 * GB / o.experiment.size
@@ -57,7 +59,7 @@ def transfer(outcomes: Outcomes, name: str) -> Found:
 
 
 def near(outcomes: Outcomes) -> Found:
-    """The last of the pairs under one switch against the first of the others."""
+    """The last flow among hosts under one switch, compared with the first of the others."""
     text, agrees = [], []
     for name, scheme, title in (("fig8", "tdma", "TDMA"), ("fig8_tcp", "tcp", "TCP")):
         o = outcomes[name]
@@ -85,7 +87,9 @@ def tcp(outcomes: Outcomes, name: str) -> Found:
 
 
 def spread(outcome: Outcome, scheme: str) -> tuple[float, float, float]:
-    """When the first, half and the last of the flows are done, over the last."""
+    """Times at which the first flow, half of the flows and the last flow finish, relative to the
+    last.
+    """
     first, half, last = (outcome.mean(0, scheme, f"end_{share}") for share in (0, 50, 100))
     return first / last, half / last, 1.0
 
@@ -103,7 +107,7 @@ def gain(outcomes: Outcomes) -> Found:
 
 
 def guard(outcomes: Outcomes) -> Found:
-    """The least guard that was tried without collisions, and that of the formula."""
+    """The smallest guard time without collisions in the experiment, and that of the formula."""
     text, good = [], True
     for reaction in GUARDS:
         o = outcomes[f"guard_{reaction}"]
@@ -121,7 +125,7 @@ def guard(outcomes: Outcomes) -> Found:
     return "; ".join(text), yes_or_no(good and not of[max(of)])
 
 
-#: Of figure 9: the buffer that the other experiments have.
+#: The buffer of figure 9 that the other experiments also have.
 BUFFER = float(FIG9_BUFFERS[0].split()[0])
 
 
@@ -143,7 +147,7 @@ def rtt_mean(outcomes: Outcomes) -> Found:
     o = outcomes["fig9"]
     mean, alone, wait = (o.mean(BUFFER, "tdma", q) for q in ("rtt_mean_us", "rtt_alone_us", "wait_mean_us"))
     text = f"{mean:.2f} us; {alone:.2f} us in an empty network; before that, {wait / 1000:.1f} ms of waiting for the slot"
-    # The hosts of the paper take time, those here none.
+    # The paper's hosts take time for a packet, the simulated ones none.
     return text, "no" if abs(mean / alone - 1) > 0.05 else "yes" if abs(mean / 26 - 1) < 0.05 else "in part"
 
 
@@ -154,7 +158,7 @@ def ping_cost(outcomes: Outcomes) -> Found:
 
 
 def later(outcomes: Outcomes) -> Found:
-    """Whether the RTT falls to that of an empty network, and stays there."""
+    """Whether the RTT returns to that of an empty network and stays there."""
     text, falls = [], []
     for guard in FIG10_GUARDS:
         o = outcomes[fig10_names(guard)[1]]
@@ -171,7 +175,7 @@ def later(outcomes: Outcomes) -> Found:
 
 
 def curve(outcome: Outcome, scheme: str) -> dict[float, float]:
-    """Gb/s of a host by kB of a block."""
+    """Goodput of a host in Gb/s, by kB of a block."""
     return {x: outcome.mean(x, scheme, "gbps") for x in outcome.places}
 
 
@@ -187,8 +191,8 @@ def blocks_tcp(outcomes: Outcomes) -> Found:
 
 
 def blocks_tdma(outcomes: Outcomes) -> Found:
-    """A block that fills its last slot only in part loses the rest of it: of larger ones those are
-    compared that fill nine tenths of their slots.
+    """A block that only partly fills its last slot loses the rest of it. So among the larger
+    blocks, only those that fill nine tenths of their slots are compared.
     """
     ahead, single, tcp = (curve(outcomes[name], scheme) for name, scheme in (("fig11_ahead", "tdma"), ("fig11", "tdma"), ("fig11", "tcp")))
     text = f"all blocks handed over: {_listed(ahead)}; one block at a time: {_listed(single)} Gb/s"
@@ -212,13 +216,13 @@ def capacity_tdma(outcomes: Outcomes) -> Found:
     fast, slow, below = (o.mean(0, "tdma", q) for q in ("fast_mean", "slow_mean", "slow_below"))
     text = f"at 10 Gb/s {fast:.2f} Gb/s on average, at 1 Gb/s {slow:.2f}, under {BELOW * SLOW:g} in {100 * below:.0f} % of the windows"
     text += f"; {o.mean(0, 'tdma', 'dropped_packets'):.0f} segments lost"
-    # Guards take 5 %, headers and what is left of slots behind whole frames the rest.
+    # Guard times take 5 %; headers and the rest of slots behind whole frames take the remainder.
     follows = fast > 0.85 * FAST and 0.85 * SLOW < slow <= SLOW
     return text, "yes" if follows and below < 0.05 else "in part" if fast > 0.7 * FAST else "no"
 
 
 def control_mbps(outcome: Outcome, size: int = COUNTED) -> float:
-    """Mb/s of control frames to a host."""
+    """Rate of control frames to a host in Mb/s."""
     frames, time = (outcome.mean(0, "tdma", q) for q in ("pfc_frames", "completion_s"))
     return frames / HOSTS / time * size * 8 / 1e6
 

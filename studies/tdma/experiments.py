@@ -1,4 +1,4 @@
-"""What is run: every experiment is one scenario, a change of ``scenario.toml``."""
+"""The experiments. Each is one scenario, a variant of ``scenario.toml``."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ TCP: Mapping[str, Any] = {"transport": {"tcp": {"congestion": "cubic", "min_rto"
 
 
 def tdma(guard: float = GUARD, reaction: str = "interface", interfaces: str = "per_edge_switch", **changes: Any) -> dict[str, Any]:
-    """Slots by control frames, from one interface of the controller at each edge switch."""
+    """Slots opened by control frames, from one interface of the controller per edge switch."""
     signals = {"reaction": reaction, "interfaces": interfaces}
     return {"transport": {"raw": {}}, "plan": {"tdma": {"slot": f"{SLOT} us", "guard": f"{guard:g} us", "signals": signals} | changes}}
 
 
 def clocks(guard: float = GUARD, **changes: Any) -> dict[str, Any]:
-    """Slots by the hosts' clocks, which are right."""
+    """Slots by the hosts' clocks, which are exact."""
     return {"transport": {"raw": {}}, "plan": {"tdma": {"slot": f"{SLOT} us", "guard": f"{guard:g} us"} | changes}}
 
 
@@ -55,46 +55,46 @@ class Experiment:
     name: str
     schemes: Mapping[str, Mapping[str, Any]]
     fabric: Mapping[str, Any]
-    #: Bytes of a pair in an all-to-all; 0 where there are lists of flows.
+    #: Bytes per pair in an all-to-all; 0 with lists of flows.
     size: int = 0
-    #: Lists by the number that the figure has on its axis; made where the experiment is run, from
-    #: what came out of the one that it `follows`.
+    #: Lists of flows by position on the figure's axis. They are made when the experiment runs, from
+    #: the results of the experiment that it `follows`.
     flows: Mapping[float, Callable[..., list[Row]]] = field(default_factory=dict)
     follows: str = ""
-    #: A host's transfers of an all-to-all one after the other.
+    #: Whether a host's transfers of an all-to-all run one after the other.
     in_turn: bool = False
-    #: Start times of an all-to-all are drawn from so much.
+    #: Interval from which start times of an all-to-all are drawn.
     jitter: str = "100 us"
-    #: Dotted key and values, whose number is the place on the axis.
+    #: Swept key and values; the index of a value is its position on the axis.
     sweep: tuple[str, Sequence[str]] | None = None
-    #: Measured window and drain; without, runs end with the last flow.
+    #: Measured interval and drain; without them, runs end with the last flow.
     window: tuple[str, str] | None = None
-    #: Wires whose rate changes, and what is recorded.
+    #: Rate changes of wires, and additional records.
     change: Sequence[Mapping[str, Any]] = ()
     record: Mapping[str, Any] = field(default_factory=dict)
     seeds: int = 1
 
     def file(self, x: float) -> str:
-        """The list of flows at ``x``."""
+        """The file of the list of flows at ``x``."""
         return f"{self.name}_{x:g}.csv"
 
     def x_of(self, point: Mapping[str, str]) -> float:
-        """Place on the axis of a run."""
+        """Position of a run on the axis."""
         if len(self.flows) > 1:
             file = point.get(FLOWS, self.file(next(iter(self.flows))))
             return float(file.removeprefix(f"{self.name}_").removesuffix(".csv"))
-        # A single value is no sweep for the results.
+        # Results do not treat a single value as a sweep.
         key, values = self.sweep or ("", ["0"])
         return float(str(point.get(key, values[0])).split()[0])
 
     def write(self, folder: Path, outcomes: Mapping[str, Outcome]) -> None:
-        """Writes all lists."""
+        """Writes all lists of flows."""
         before = [outcomes[self.follows]] if self.follows else []
         for x, make in self.flows.items():
             write_flows(folder / self.file(x), make(*before))
 
     def scenario(self, seeds: int) -> dict[str, Any]:
-        """As nested dicts, with the keys of a scenario file."""
+        """The scenario as nested dicts, with the keys of a scenario file."""
         values = base_scenario(FOLDER)
         values |= {"name": self.name, "seeds": seeds, "description": self.name}
         values["fabric"] |= self.fabric
@@ -119,29 +119,29 @@ class Experiment:
         return values
 
 
-#: Of pairs where TCP runs too; the full size would take it half an hour.
+#: Bytes per pair in experiments with TCP, which would take half an hour at full size.
 TCP_SIZE, SMALL_SIZE = 500 * MB, 100 * MB
 BOTH: Mapping[str, Any] = {"tdma": tdma(), "tcp": TCP}
 SLOTS: Mapping[str, Any] = {"tdma": tdma()}
 
-#: Guards by reaction, us; the least one of `arithmetic` is put in between.
+#: Guard times by reaction, us; the minimum of `arithmetic` is added.
 GUARDS: Mapping[str, Sequence[float]] = {
     "immediate": (0, 2, 4, 6, 8),
     "interface": (0, 3, 6, 9, 11, 12, 15),
     "user_space": (0, 25, 50, 75, 95, 105, 120),
 }
 GUARD_KEY = "scheme.tdma.plan.tdma.guard"
-#: The paper's, and what `timeplane validate` asks for in the tree.
+#: The paper's guard time, and the one that `timeplane validate` asks for in the tree.
 TREE_GUARDS = ("15 us", "30.2 us")
 
 
 def least(reaction: str) -> float:
-    """The least guard, us: to a nanosecond upwards."""
+    """The minimum guard time in us, rounded up to a nanosecond."""
     return math.ceil(1000 * least_guard(reaction, HOSTS, 9000, LINE)) / 1000
 
 
 def guards(reaction: str) -> list[float]:
-    """What is tried."""
+    """The guard times to try."""
     return sorted({*GUARDS[reaction], least(reaction)})
 
 
@@ -164,37 +164,37 @@ PING_CONTROLS: Mapping[str, Any] = {
 
 
 def _fig9(name: str, count: int, pings: bool) -> Experiment:
-    """With pings, or the same without."""
+    """With pings, or the same without them."""
     flows = {0.0: lambda: workloads.beside(count if pings else 0, PING_EVERY, PING, ENDLESS)}
     window = (f"{(count + 1) * PING_EVERY // MS} ms", "0 ms")
     return Experiment(name, PING_CONTROLS, TREE | USUAL, flows=flows, sweep=(BUFFER_KEY, FIG9_BUFFERS), window=window)
 
 
-#: Figure 10: moments of the slot at which pings are sent, us after the frame that opens it has come
-#: to the host, whose interface obeys it after 2 to 6 us. The guards, us: none shows what the
-#: paper's is for.
+#: Figure 10: times at which pings are sent, in us after the arrival of the frame that opens the
+#: slot; the interface reacts after 2 to 6 us. Guard times in us: 0 shows the effect of the
+#: paper's.
 MOMENTS = (*range(30), *range(30, 60, 5), *range(60, 300, 20))
 FIG10_GUARDS = (GUARD, 0)
-#: From the begin of a slot at the controller until its frame has come to a host, us: the default of
-#: `control_latency`.
+#: Time from the start of a slot at the controller until its frame has arrived at a host, us: the
+#: default of `control_latency`.
 CONTROL = 20
-#: A packet that asks for a slot: not as large as a ping, by which they are told apart.
+#: Size of a packet that requests a slot; it differs from that of a ping to tell them apart.
 ASKS = PING + 1
 
 
 def _moments(each: int) -> list[int]:
-    """The moment of each ping."""
+    """The time of each ping."""
     return [moment for _ in range(each) for moment in MOMENTS]
 
 
 def fig10_names(guard: float) -> tuple[str, str]:
-    """The experiment that finds slots, and the one that pings in them."""
+    """The names of the experiment that finds slots, and of the one that pings in them."""
     return f"fig10_slots_{guard:g}", f"fig10_{guard:g}"
 
 
 def _fig10(each: int, guard: float) -> list[Experiment]:
-    """So many pings at each moment. First only packets that ask for slots; then the same, which
-    gives the same slots, and pings in these.
+    """The same number of pings at each time. The first experiment only sends packets that
+    request slots. The second has the same slots, and pings in them.
     """
     count = each * len(MOMENTS)
     window = (f"{(count + 1) * PING_EVERY // MS} ms", "0 ms")
@@ -215,12 +215,12 @@ def _fig10(each: int, guard: float) -> list[Experiment]:
     return [slots, Experiment(then, {"tdma": tdma(guard)}, TREE | JUMBO, flows={0.0: pinging}, follows=first, window=window)]
 
 
-#: Figure 11: kB of a block. Some fill their slots, some just do not.
+#: Figure 11: kB of a block. Some blocks fill their slots, others just do not.
 BLOCKS = (10.0, 30.0, 100.0, 200.0, 360.0, 500.0, 720.0, 750.0, 1100.0, 1500.0, 3000.0, 10000.0)
 
 
 def _fig11(blocks: Sequence[float], seeds: int) -> list[Experiment]:
-    """The next block when the last one is over, and all blocks handed over at once."""
+    """Each block starts when the previous one has finished; or all blocks are queued at once."""
     values = [f"{b:g} kB" for b in blocks]
     sweep = ("workload.shuffle.bytes", values)
     return [
@@ -229,26 +229,25 @@ def _fig11(blocks: Sequence[float], seeds: int) -> list[Experiment]:
     ]
 
 
-#: Figures 12 and 13: the wire from the host in the middle to the receiver has these rates in turn,
-#: ms each. The RTT is 250 us, most of it in the hosts.
+#: Figures 12 and 13: the receiver's wire has these rates (Gb/s) in turn, for so many ms each. The
+#: RTT is 250 us, most of it in the hosts.
 FAST, SLOW, SPAN = 10.0, 1.0, 10
 MIDDLE: Mapping[str, Any] = {
     "topology": {"single_switch": {"hosts": 2}},
     "switch": {"latency": "117 us", "buffer": {"per_port": "160 kB"}},
 }
 FLAPPING = {"wires": {"wire": 1}, "at": f"{SPAN} ms", "rates": [f"{SLOW:g} Gb/s", f"{FAST:g} Gb/s"], "every": f"{SPAN} ms", "notice": "30 ms"}
-#: TCP, alone and in slots.
+#: TCP, without slots and in slots.
 TCP_CONTROLS: Mapping[str, Any] = {"tcp": TCP, "tdma": tdma() | TCP}
-#: Of what is received, us, and over how many of these it is taken; ms that pass before, in which
-#: the first losses are repaired; ms that the figure shows.
+#: Sampling interval of received bytes in us, and number of samples per average; ms that are skipped
+#: while the first losses are repaired; ms in the figure.
 SAMPLE, OVER, BEFORE, SHOWN = 500, 5, 300, 100
-#: Less than this share of the slow rate is too little: slots of whole frames with guards leave 0.91
-#: of it.
+#: Minimum share of the slow rate: slots of whole frames with guard times leave 0.91 of it.
 BELOW = 0.85
 
 
 def _fig12(spans: int) -> Experiment:
-    """One flow for so many spans, and some before."""
+    """One flow for a number of spans, and some before them."""
     flows = {0.0: lambda: [(0, 0, 1, ENDLESS)]}
     record = {"received_every": f"{SAMPLE} us"}
     window = (f"{BEFORE + spans * SPAN} ms", "0 ms")
@@ -258,12 +257,12 @@ def _fig12(spans: int) -> Experiment:
 def _all(
     full: int, tcp: int, small: int, buffers: Sequence[int], guard: int, pings: int, each: int, blocks: Sequence[float], spans: int, seeds: int
 ) -> list[Experiment]:
-    """Bytes of a pair, kB of buffers, how many pings, how many at each moment, kB of blocks, spans
-    of a rate.
+    """Sizes of all experiments: bytes per pair, kB of buffers, number of pings, pings at each
+    time, kB of blocks, spans of a rate.
     """
     sweep = (BUFFER_KEY, [f"{b} kB" for b in buffers])
     return [
-        # Nothing under slots is random but the interfaces' reactions.
+        # Under slots only the reactions of interfaces are random.
         Experiment("fig7", SLOTS, SWITCH | JUMBO, full),
         Experiment("fig8", SLOTS, TREE | JUMBO, full),
         Experiment("fig7_tcp", {"tcp": TCP}, SWITCH | JUMBO, tcp, seeds=seeds),
@@ -287,5 +286,5 @@ QUICK = _all(50 * MB, 20 * MB, 5 * MB, (40, 160, 10_000), 2 * MB, 10, 1, (100.0,
 
 
 def experiments(quick: bool) -> dict[str, Experiment]:
-    """By name."""
+    """The experiments by name."""
     return {e.name: e for e in (QUICK if quick else FULL)}

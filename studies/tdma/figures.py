@@ -27,7 +27,7 @@ def _ends(axes: Axes, outcome: Outcome, scheme: str, quantity: str, **style: Any
 
 
 def _log(axes: Axes, ticks: Sequence[float]) -> None:
-    """A logarithmic axis from the first tick to the last, with no others."""
+    """Sets a logarithmic axis from the first tick to the last, with only these ticks."""
     axes.set_xscale("log")
     axes.set_xticks(ticks, [f"{t:g}" for t in ticks])
     axes.set_xticks([], minor=True)
@@ -128,7 +128,7 @@ def fig10(outcomes: Outcomes) -> Figure:
         o = outcomes[fig10_names(guard)[1]]
         for i, (name, label) in enumerate((("mean", "mean"), ("most", "longest"))):
             of = [o.mean(0, "tdma", f"rtt_{name}_{m}") for m in MOMENTS]
-            # From 0 on, on a logarithmic axis.
+            # Shifted by 1, so that 0 fits on a logarithmic axis.
             a.plot([m + 1 for m in MOMENTS], of, color=(BLUE, RED)[i], linestyle=LINES[i], label=label)
         a.axhline(o.mean(0, "tdma", "rtt_alone"), color=BLACK, linestyle=":", linewidth=0.8, label="empty network")
         a.set_xscale("log")

@@ -1,4 +1,4 @@
-"""From the tables of a run to the numbers that the figures show."""
+"""Computes the numbers of the figures from the tables of a run."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ import timeplane as tp
 
 from .experiments import ASKS, BEFORE, BELOW, HOSTS, MOMENTS, OVER, PING, SAMPLE, SHOWN, SLOW, SPAN, UNDER, Experiment
 
-#: Shares of flows, in percent, whose completion times are kept.
+#: Percentiles of the flows' completion times that are kept.
 SHARES = tuple(range(0, 101, 5))
 
 
 def count(value: Any) -> float:
-    """A number of a summary; none is 0."""
+    """A number of a summary; a missing one counts as 0."""
     return 0.0 if value is None or np.isnan(float(value)) else float(value)
 
 
 def quantiles(times: np.ndarray, name: str) -> dict[str, float]:
-    """Seconds after which so many percent of flows are done; an empty dict for no flows."""
+    """Seconds after which these percentages of flows have finished; an empty dict without flows."""
     if not len(times):
         return {}
     return {f"{name}_{share}": float(np.percentile(times, share)) / 1e12 for share in SHARES}
 
 
 def completions(run: tp.Run, tree: bool) -> dict[str, float]:
-    """When flows end, from the run's begin; in a tree pairs under one switch and others by
-    themselves.
+    """End times of flows from the start of the run; in a tree, flows under one switch and others
+    separately.
     """
     flows = run.flows
     fct = flows["fct_ps"].astype(float)
@@ -43,13 +43,13 @@ def completions(run: tp.Run, tree: bool) -> dict[str, float]:
 
 
 def control_frames(run: tp.Run) -> float:
-    """PFC frames of a run."""
+    """Number of PFC frames of a run."""
     table = run.control
     return float(sum(m for kind, m in zip(table["kind"], table["messages"], strict=True) if str(kind) == "pfc"))
 
 
 def block_rate(run: tp.Run) -> dict[str, float]:
-    """Gb/s of a host, from its begin to the end of its last block: mean over hosts."""
+    """Goodput of a host in Gb/s, from its start to the end of its last block: mean over hosts."""
     flows = run.flows
     start = flows["start_ps"].astype(float)
     end = start + flows["fct_ps"].astype(float)
@@ -61,8 +61,8 @@ def block_rate(run: tp.Run) -> dict[str, float]:
 
 
 def slots_of_pings(run: tp.Run) -> dict[str, float]:
-    """When the slot began that carried a packet which asked for one, ps, packet by packet, by its
-    sender.
+    """Start times, in ps, of the slots that carried packets which requested one, by sender,
+    packet by packet.
     """
     flows, slots = run.flows, run.slots
     numbers = {}
@@ -75,9 +75,9 @@ def slots_of_pings(run: tp.Run) -> dict[str, float]:
 
 
 def moments(run: tp.Run) -> dict[str, float]:
-    """RTTs, us, by the moment in the slot at which pings were sent: mean and longest.
+    """RTTs in us by the time in the slot at which pings were sent: mean and maximum.
 
-    Each way has a slot of its own, and a ping at the same moment of it.
+    Each direction has its own slot, and a ping at the same time in it.
     """
     flows = run.flows
     use = flows["size_bytes"] == PING
@@ -91,8 +91,8 @@ def moments(run: tp.Run) -> dict[str, float]:
 
 
 def bandwidth(run: tp.Run, end: int) -> dict[str, float]:
-    """Gb/s that the receiver sees until ``end``, ms, over the last samples, sample by sample; and
-    by the capacity of the time.
+    """Goodput of the receiver in Gb/s until ``end`` ms, over the last samples, sample by sample;
+    and the same by the capacity at the time.
     """
     table = run.received
     every, length = SAMPLE * 1_000_000, end * 1000 // SAMPLE
@@ -102,7 +102,7 @@ def bandwidth(run: tp.Run, end: int) -> dict[str, float]:
     total = np.concatenate(([0.0], np.cumsum(received)))
     over = (total[OVER:] - total[:-OVER]) * 8e3 / (OVER * every)
     time = np.arange(OVER, length + 1) * SAMPLE / 1000
-    # Windows that lie in one span.
+    # Averages whose samples lie in one span.
     span = np.ceil(time / SPAN) - 1
     inside = time - OVER * SAMPLE / 1000 >= span * SPAN
     fast, slow = (over[inside & (span % 2 == odd) & (span * SPAN >= BEFORE)] for odd in (0, 1))
@@ -114,10 +114,11 @@ def bandwidth(run: tp.Run, end: int) -> dict[str, float]:
 
 
 def pings(run: tp.Run, in_slots: bool) -> dict[str, float]:
-    """RTTs of pings, us: a way there and a way back, which begin at the same time. Lost ones are
-    counted, and left out.
+    """RTTs of pings in us: the sum of both directions, which start at the same time. Lost pings are
+    counted and left out.
 
-    ``in_slots``: without the wait, from the begin of the slot that carries it; the wait by itself.
+    With ``in_slots``, times count from the start of the slot that carries the ping; the wait for it
+    is separate.
     """
     flows = run.flows
     use = flows["size_bytes"] == PING
@@ -131,7 +132,7 @@ def pings(run: tp.Run, in_slots: bool) -> dict[str, float]:
         for source, destination, of in ((1, 9, there), (9, 1, ~there)):
             opened = np.sort(slots["start_ps"][(slots["source"] == source) & (slots["destination"] == destination)].astype(float))
             end = (start + fct)[of]
-            # The last slot that opens before the ping has come is the one that carries it.
+            # The last slot that opens before the arrival of the ping is the one that carries it.
             begin = np.maximum(opened[np.maximum(np.searchsorted(opened, end) - 1, 0)] if len(opened) else end * np.nan, start[of])
             wait[of], took[of] = begin - start[of], end - begin
     order = np.argsort(start, kind="stable")
@@ -143,14 +144,14 @@ def pings(run: tp.Run, in_slots: bool) -> dict[str, float]:
     numbers["bulk_bytes"] = bulk
     if len(rtt):
         numbers |= {"rtt_mean_us": float(rtt.mean())} | {f"rtt_us_{q}": float(np.percentile(rtt, q)) for q in SHARES}
-        # Both ways are alike: the completion time of a ping alone in the network.
+        # Both directions are alike: the completion time of a single ping in the network.
         numbers["rtt_alone_us"] = 2 * float(flows["ideal_ps"].astype(float)[use].mean()) / 1e6
         numbers["wait_mean_us"] = float(wait[~lost].mean()) / 1e6
     return numbers
 
 
 def measured(experiment: Experiment, run: tp.Run, summary: Mapping[str, Any]) -> dict[str, float]:
-    """Numbers of a run."""
+    """The numbers of a run."""
     names = ("completion_ps", "collisions", "retransmissions", "timeouts", "simulated_ps", "packet_hops", "dropped_packets")
     numbers = {name: count(summary.get(name)) for name in names}
     numbers["completion_s"] = numbers.pop("completion_ps") / 1e12

@@ -18,7 +18,7 @@ Outcome = studies.Outcome[Experiment]
 
 
 def simulate(experiment: Experiment, options: Options, outcomes: Mapping[str, Outcome]) -> Outcome:
-    """Runs it on its lists of flows."""
+    """Runs an experiment on its lists of flows."""
     lists = options.out / "flows"
     experiment.write(lists, outcomes)
     return studies.simulate(Outcome(experiment), options, _measure, base=lists)

@@ -296,7 +296,7 @@ struct DoctorArgs {
 
 #[derive(Debug, Args)]
 struct CompletionArgs {
-    /// The shell
+    /// Shell that the script is for
     #[arg(value_enum)]
     shell: clap_complete::Shell,
 }

@@ -499,7 +499,7 @@ impl Fabric {
     pub fn links(&self) -> &[Link] {
         &self.links
     }
-    /// One link.
+    /// The link with this number.
     pub fn link(&self, id: LinkId) -> &Link {
         &self.links[id.index()]
     }

@@ -108,7 +108,7 @@ pub enum ResultsError {
         "invalid name of a results folder `{name}`: expected letters, digits, `.`, `_` and `-`, not starting with `.`"
     )]
     Name {
-        /// The name.
+        /// The invalid name.
         name: String,
     },
 }

@@ -1,16 +1,16 @@
-//! How fast timeslots are allocated: `cargo run --release --example allocator`.
+//! Measures how fast timeslots are allocated: `cargo run --release --example allocator`.
 //!
-//! The workload is that of Fastpass's own benchmark: requests arrive at each source by a Poisson
-//! process, for an evenly drawn other node, with exponential sizes of 10 slots in the mean. A batch
-//! knows what has arrived before it begins.
+//! The workload is that of Fastpass's own benchmark. Requests arrive at each source by a Poisson
+//! process, for a uniformly random other node, with exponential sizes of 10 slots on average. A
+//! batch serves what has arrived before it starts.
 
 use std::time::Instant;
 use timeplane_model::mix64;
 use timeplane_schedule::{Allocation, Allocator};
 
 const MEAN: f64 = 10.0;
-/// Batches to fill the queues, batches that are timed, and repetitions, of which the fastest counts
-/// for each batch: others use the machine too.
+/// Batches to fill the queues, timed batches, and repetitions. The fastest repetition of each batch
+/// counts, because others use the machine, too.
 const WARM_UP: u32 = 100;
 const TIMED: u32 = 400;
 const REPETITIONS: u32 = 7;
@@ -51,13 +51,13 @@ fn main() {
 
 #[derive(Default)]
 struct Sum {
-    /// Seconds and allocations of each.
+    /// Seconds and allocations by batch.
     batches: Vec<(f64, usize)>,
     waiting: usize,
     maximal: bool,
 }
 
-/// Requests and allocation are timed; drawing and checking are not.
+/// Times requests and allocation, but neither random draws nor checks.
 fn run(nodes: u32, load: f64, batch: u32) -> Sum {
     let mut allocator = Allocator::new(nodes as usize, batch);
     let mut sum = Sum { maximal: true, ..Sum::default() };
@@ -88,7 +88,7 @@ fn run(nodes: u32, load: f64, batch: u32) -> Sum {
     sum
 }
 
-/// Whether no pair that waits has both ends free in a slot, and no node is used twice.
+/// Whether no waiting pair has both ends free in a slot, and no node is used twice.
 fn is_maximal(allocator: &Allocator, out: &[Allocation], source: &mut [u64], destination: &mut [u64]) -> bool {
     let all = u64::MAX >> (64 - allocator.slots());
     source.fill(all);

@@ -1,18 +1,20 @@
-//! How good circuit schedules are, and how long they take to compute: `cargo run --release -p
-//! timeplane-schedule --example circuits`.
+//! Measures how good circuit schedules are, and how long they take to compute: `cargo run --release
+//! -p timeplane-schedule --example circuits`.
 //!
-//! Circuits of 100 Gb/s beside packets of 10 Gb/s; 20 us dark, at least 20 us open. All matrices
-//! are scaled such that the busiest port needs 3 ms of a circuit. Two questions:
+//! Circuits have 100 Gb/s and the packet switch 10 Gb/s; dark time is 20 us, and open time at least
+//! 20 us. All matrices are scaled such that the busiest port needs 3 ms of a circuit. There are two
+//! measurements:
 //!
-//! - To the end: schedules without a window. `finish` is the time until the last byte over its
-//!   lower bound (longest row or column over both rates, without any dark time); packets carry
-//!   meanwhile what circuits leave.
-//! - In a window of 3 ms and 75 configurations: `share in 3 ms` is what circuits carry of the
-//!   demand.
+//! - Schedules without a window. `finish` is the time until the last byte over its lower bound
+//!   (longest row or column over both rates, without dark time). Packets carry meanwhile what
+//!   circuits leave.
+//! - Schedules in a window of 3 ms with at most 75 configurations. `share in 3 ms` is the share of
+//!   the demand that circuits carry.
 //!
-//! All ports stop when the switch is set, but for Sunflow, which needs a switch of which only the
-//! moved ports do; its number of configurations has no bound, and its dark time is that in which
-//! any circuit is dark. Times to compute are those of the schedule to the end: medians, one thread.
+//! All ports stop when the switch is reconfigured, except for Sunflow, which needs a switch of
+//! which only the moved ports stop. Its number of configurations is unlimited, and its dark time is
+//! the time in which any circuit is dark. Computation times are those of schedules without a
+//! window: medians on one thread.
 
 #[path = "../tests/it/matrices.rs"]
 mod matrices;
@@ -32,7 +34,7 @@ const PARAMETERS: CircuitParameters = CircuitParameters {
     window: Duration::from_ms(3),
     most: 75,
 };
-/// Repetitions, as long as they do not take longer than this.
+/// Maximum number of repetitions, and their maximum total time.
 const REPETITIONS: usize = 25;
 const PATIENCE: Wall = Wall::from_secs(2);
 
@@ -50,7 +52,8 @@ fn main() {
     spread();
 }
 
-/// Shares of pairs, row by row, as bytes with which the busiest port is busy for the window.
+/// Scales shares of pairs, given row by row, to bytes that keep the busiest port busy for the
+/// window.
 fn scaled(hosts: usize, weights: &[f64]) -> Demand {
     let row = |i: usize| (0..hosts).filter(|&j| j != i).map(|j| weights[i * hosts + j]).sum::<f64>();
     let column = |j: usize| (0..hosts).filter(|&i| j != i).map(|i| weights[i * hosts + j]).sum::<f64>();
@@ -59,7 +62,7 @@ fn scaled(hosts: usize, weights: &[f64]) -> Demand {
     matrices::demand(hosts, &weights.iter().map(|w| (w / busiest * line) as u64).collect::<Vec<_>>())
 }
 
-/// Lines of pair, source, destination, share.
+/// Reads lines of pair, source, destination, share.
 fn projector() -> Vec<f64> {
     let mut weights = vec![0.0; 128 * 128];
     for line in PROJECTOR.lines().filter(|l| !l.starts_with('#') && !l.is_empty()) {
@@ -70,8 +73,8 @@ fn projector() -> Vec<f64> {
     weights
 }
 
-/// Lines of id, arrival, mappers, reducers, then `rack,rack,...#rack:MB,rack:MB,...`, a reducer's
-/// megabytes shared by the mappers; racks from 1 on.
+/// Reads lines of id, arrival, mappers, reducers, then `rack,rack,...#rack:MB,rack:MB,...`. A
+/// reducer's megabytes are shared by the mappers; racks are numbered from 1.
 fn fb2010() -> Vec<f64> {
     let mut weights = vec![0.0; 150 * 150];
     for line in FB2010.lines() {
@@ -106,7 +109,7 @@ fn table(title: &str, demand: &Demand) {
         "algorithm", "finish", "circuits", "configurations", "dark, us", "share in 3 ms", "time, us"
     );
     for (name, mut scheduler) in schedulers() {
-        // Each circuit that is set up at another time makes another configuration.
+        // Each setup of a circuit at another time makes another configuration.
         let moved = CircuitParameters { retune: Retune::Moved, most: u32::MAX, ..PARAMETERS };
         let parameters = if name == "sunflow" { moved } else { PARAMETERS };
         let (mut times, mut plan) = (vec![], vec![]);
@@ -132,7 +135,7 @@ fn table(title: &str, demand: &Demand) {
     }
 }
 
-/// Solstice on many matrices of the published kind.
+/// Runs Solstice on many matrices of the published kind.
 fn spread() {
     println!("\nSolstice, finish over bound on 200 matrices of the published kind, noise of 0.3 %");
     println!("{:<26} {:>6} {:>7} {:>7} {:>7}", "variant", "ports", "least", "median", "most");

@@ -1,15 +1,17 @@
-//! How long the paths of a timeslot take to choose: `cargo run --release --example coloring`.
+//! Measures how long choosing the paths of a timeslot takes: `cargo run --release --example
+//! coloring`.
 //!
-//! Random slots: of all hosts, a share sends, each to another host that receives from no other.
-//! Racks are the vertices. Fastpass's benchmark of its path selection is 1024 hosts in 32 racks, 4
-//! paths, 60 % load.
+//! In random slots, a share of all hosts sends, each to another host that receives from no other.
+//! Racks are the vertices. Fastpass's benchmark of its path selection has 1024 hosts in 32 racks, 4
+//! paths and 60 % load.
 
 use std::time::Instant;
 use timeplane_model::mix64;
 use timeplane_schedule::coloring::{EulerSplit, Paull};
 
 const SLOTS: usize = 300;
-/// Passes over all slots; the fastest of each slot counts, as others use the machine too.
+/// Passes over all slots. The fastest pass of each slot counts, because others use the machine,
+/// too.
 const PASSES: usize = 100;
 
 fn main() {

@@ -1,5 +1,5 @@
-//! How long the conflict-free scheduler computes for a round of 32 slots: `cargo run --release
-//! --example conflict_free_speed`.
+//! Measures how long the conflict-free scheduler takes for a round of 32 slots: `cargo run
+//! --release --example conflict_free_speed`.
 //!
 //! Every pair of hosts has 1 to 64 slots to send.
 

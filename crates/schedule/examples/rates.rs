@@ -1,8 +1,8 @@
-//! How long rates take to compute: `cargo run --release --example rates`.
+//! Measures how long rates take to compute: `cargo run --release --example rates`.
 //!
-//! Matrices: each host offers 1 to a number of others, evenly drawn. Flows: evenly drawn pairs of
-//! hosts in a leaf-spine network, racks of 30 or 32 hosts; one flow ends and another begins between
-//! two computations.
+//! In matrices, each host offers rates to a number of random others. Flows are between random pairs
+//! of hosts in a leaf-spine network with racks of 30 or 32 hosts. One flow ends and another starts
+//! between two computations.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -110,7 +110,7 @@ fn print(hosts: u32, entries: usize, name: &str, times: &[f64], notes: &str) {
     println!("{hosts:>6} {entries:>8} {name:<34} {median:>10.1} {:>20}  {notes}", format!("{low:.1} - {high:.1}"));
 }
 
-/// Host links up, host links down, leaf to spine, spine to leaf.
+/// Links are numbered: host links up, host links down, leaf to spine, spine to leaf.
 struct LeafSpine {
     leaves: u32,
     per_leaf: u32,

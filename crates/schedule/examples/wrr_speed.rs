@@ -1,8 +1,8 @@
-//! How long the weighted round robin computes for a slot: `cargo run --release --example
+//! Measures how long the weighted round robin takes for a slot: `cargo run --release --example
 //! wrr_speed`.
 //!
-//! Hosts under one switch or in racks of 30 under one root, rounds of 32 slots, pairs drawn evenly
-//! with up to 64 slots of demand each.
+//! Hosts are under one switch or in racks of 30 under one root. Rounds have 32 slots, and random
+//! pairs have up to 64 slots of demand each.
 
 use std::time::Instant;
 use timeplane_model::{Backlog, Bytes, Demand, Duration, Fabric, Framing, HostId, LinkSpec, Plan, Rate, Switch, mix64};
@@ -42,7 +42,7 @@ fn measure(
     println!("{hosts:>6} {name:>8} {pairs:>10} {slots:>8} {:>10.1}", seconds * 1e6 / slots as f64);
 }
 
-/// Demand of `pairs` pairs; all of them where there are no more.
+/// Random demand of `pairs` pairs, or of all pairs if there are no more.
 fn draw(hosts: u32, pairs: usize, round: u64) -> Demand {
     let all = (hosts * (hosts - 1)) as usize;
     let mut rows = vec![Vec::new(); hosts as usize];

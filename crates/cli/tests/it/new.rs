@@ -1,4 +1,5 @@
-//! The scenarios of `new` run; completion scripts and manual pages are accepted by shells and `man`.
+//! The scenarios of `new` run; completion scripts and manual pages are accepted by shells and
+//! `man`.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -301,8 +301,8 @@ proptest! {
         never_panics(&text.into_iter().collect::<String>());
     }
 
-    /// Replaces the value of one line, so that the text stays TOML and reaches the checks behind the
-    /// parser.
+    /// Replaces the value of one line, so that the text stays TOML and reaches the checks behind
+    /// the parser.
     #[test]
     fn any_value_is_answered(
         slots in any::<bool>(), line in any::<prop::sample::Index>(), piece in prop::sample::select(&PIECES[..]),

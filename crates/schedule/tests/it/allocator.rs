@@ -1,11 +1,11 @@
-//! Allocations are valid and maximal, keep to the demand, and leave nobody behind.
+//! Tests that allocations are valid and maximal, match the demand, and starve no pair.
 
 use petgraph::{algo::maximum_matching, graph::UnGraph};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use timeplane_schedule::{Allocation, Allocator, Greedy};
 
-/// The allocator beside a plain account of the demand.
+/// The allocator with a separate account of the demand.
 struct Checked {
     allocator: Allocator,
     left: BTreeMap<(u16, u16), u64>,
@@ -83,8 +83,8 @@ proptest! {
                 }
             }
         }
-        // Nothing new: a slot serves every node that is critical at least every other time, so that
-        // all ends.
+        // Without new demand, a slot serves every critical node at least every other time, so that
+        // all demand ends.
         let rest: u64 = checked.left.values().sum();
         for _ in 0..=2 * rest / u64::from(slots) {
             checked.batch();
@@ -93,7 +93,7 @@ proptest! {
     }
 }
 
-/// How many of these pairs can send at once, at most.
+/// The largest number of these pairs that can send at once.
 fn maximum(pairs: &BTreeSet<(u16, u16)>) -> usize {
     let edges = pairs.iter().map(|&(s, d)| (u32::from(s), 20 + u32::from(d)));
     maximum_matching(&UnGraph::<(), ()>::from_edges(edges)).edges().count()
@@ -109,7 +109,7 @@ proptest! {
         checked.batch();
         prop_assert!(2 * checked.out.len() >= maximum(&pairs));
 
-        // By priority, several slots: who goes without was beaten by someone before.
+        // By priority, with several slots: a pair loses a slot only to a pair before it.
         let wanted = |&(s, d): &(u16, u16)| (s, d, (dice >> (s + d)) as u32 % 4);
         let order: Vec<_> = pairs.iter().map(wanted).collect();
         let mut out = vec![];
@@ -131,7 +131,7 @@ proptest! {
 
 #[test]
 fn pairs_at_one_node_share_it_evenly() {
-    // Incast: 7 sources to one destination, all with more than enough.
+    // Incast: 7 sources send more than enough to one destination.
     let mut checked = Checked::new(8, 64);
     let mut got = [0u32; 7];
     for s in 0..7 {
@@ -150,7 +150,7 @@ fn pairs_at_one_node_share_it_evenly() {
 #[test]
 fn who_was_idle_longer_comes_first() {
     let mut checked = Checked::new(4, 2);
-    // 0 and 1 had their turn, one batch apart.
+    // 0 and 1 were served, one batch apart.
     checked.request(1, 3, 2);
     checked.batch();
     checked.request(0, 3, 2);
@@ -160,8 +160,8 @@ fn who_was_idle_longer_comes_first() {
     }
     checked.batch();
     assert_eq!(checked.out.iter().map(|a| a.source).collect::<Vec<_>>(), [2, 1], "never served, then longest ago");
-    // Who was left over is before anyone served since, and behind nobody who asks again all the
-    // time.
+    // A pair that was left over comes before pairs served since, and is not behind pairs that keep
+    // asking.
     checked.request(1, 3, 5);
     checked.request(2, 3, 5);
     checked.batch();

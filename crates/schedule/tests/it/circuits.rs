@@ -1,4 +1,4 @@
-//! Circuit schedules keep their rules, and are as good as they claim to be.
+//! Tests that circuit schedules obey their rules and reach their documented quality.
 
 use crate::matrices::{Numbers, demand, published};
 use proptest::prelude::*;
@@ -19,7 +19,7 @@ const PARAMETERS: CircuitParameters = CircuitParameters {
     most: 75,
 };
 
-/// Bytes that a circuit of these parameters carries in a microsecond.
+/// Bytes that such a circuit carries in a microsecond.
 const US: u64 = 125;
 
 fn matching(pairs: &[(u32, u32)], hosts: usize) -> Matching {
@@ -43,14 +43,14 @@ fn text(plan: &[Configuration]) -> Vec<String> {
     plan.iter().map(pairs).collect()
 }
 
-/// Some entries of some size, the rest empty.
+/// Random demand in which a share of entries is positive.
 fn sparse(hosts: usize, percent: u64, most: u64, numbers: &mut Numbers) -> Demand {
     let mut entry = || if numbers.below(100) < percent { 1 + numbers.below(most) } else { 0 };
     let bytes: Vec<u64> = (0..hosts * hosts).map(|_| entry()).collect();
     demand(hosts, &bytes)
 }
 
-/// All matchings of a few hosts, as tables; those that leave ports idle too.
+/// All matchings of a few hosts as tables, including those with idle ports.
 fn all_matchings(hosts: usize) -> Vec<Vec<Option<usize>>> {
     let mut all = vec![vec![]];
     for i in 0..hosts {
@@ -64,7 +64,7 @@ fn all_matchings(hosts: usize) -> Vec<Vec<Option<usize>>> {
     all
 }
 
-/// The rules again, on their own: times, numbers, ports.
+/// Checks times, numbers and ports independently of the library.
 fn assert_valid(name: &str, p: &CircuitParameters, plan: &[Configuration], standing: Option<&Matching>) {
     let length: i64 = plan.iter().map(|c| (c.dark + c.open).as_ps()).sum();
     assert!(length <= p.window.as_ps(), "{name}: {length} ps");
@@ -88,7 +88,7 @@ fn assert_valid(name: &str, p: &CircuitParameters, plan: &[Configuration], stand
     }
 }
 
-/// Hosts, demand, parameters, what is up.
+/// Demand, parameters and standing matching.
 type Case = (Demand, CircuitParameters, Option<Matching>);
 
 fn cases(retune: Retune) -> impl Strategy<Value = Case> {
@@ -129,7 +129,7 @@ fn check(case: &Case) -> Result<(), TestCaseError> {
         parameters.check_plan(demand.hosts(), &plan, standing.as_ref()).unwrap();
         let e = evaluate(demand, parameters, standing.as_ref(), &plan).unwrap();
         prop_assert_eq!(e.served.get() + e.left.get(), e.demand.get());
-        // What circuits serve, added up from when they are up.
+        // Bytes that circuits serve, computed from the times at which they are up.
         let mut served = 0;
         for (i, row) in demand.rows().iter().enumerate() {
             for entry in row.entries() {
@@ -143,7 +143,7 @@ fn check(case: &Case) -> Result<(), TestCaseError> {
         if let Some(finish) = e.finish {
             prop_assert!(finish >= e.bound, "{} finishes at {} before {}", name, finish, e.bound);
         }
-        // Again, the same.
+        // The same inputs give the same plan.
         prop_assert_eq!(&algorithm.build().plan(demand, parameters, standing.as_ref()).unwrap(), &plan);
 
         let all = algorithm.build().finish(demand, parameters, standing.as_ref()).unwrap();
@@ -152,8 +152,8 @@ fn check(case: &Case) -> Result<(), TestCaseError> {
         let e = evaluate(demand, parameters, standing.as_ref(), &all).unwrap();
         let Some(finish) = e.finish else { panic!("{name} leaves {} and nobody carries it", e.left) };
         prop_assert!(finish >= e.bound);
-        // The packet switch is done when the circuits are, or by the time that any schedule takes;
-        // but for parts of bytes, which are left as a whole.
+        // The packet switch is done when the circuits are, or by the time that any schedule takes,
+        // except for parts of bytes, which are left as a whole.
         let parts = match parameters.packet {
             Rate::ZERO => Duration::ZERO,
             rate => rate.time_for(Bytes::new(u64::from(demand.hosts()))),
@@ -189,16 +189,16 @@ fn a_standing_matching_goes_on_without_dark_time() {
         let mut s = algorithm.build();
         assert_eq!(text(&s.plan(&d, &PARAMETERS, None).unwrap()), ["0>1 1>2 2>0 20+100"]);
         assert_eq!(text(&s.plan(&d, &PARAMETERS, Some(&up)).unwrap()), ["0>1 1>2 2>0 0+100"]);
-        // With less to do, circuits stay up rather than go dark all together.
+        // With less demand, circuits stay up so that not all go dark.
         let less = demand(3, &[0, 100 * US, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(text(&s.plan(&less, &PARAMETERS, Some(&up)).unwrap()), ["0>1 1>2 2>0 0+100"]);
         assert_eq!(s.plan(&Demand::none(3), &PARAMETERS, Some(&up)).unwrap(), []);
     }
 }
 
-/// For every demand of up to `most` units a pair: the least time in which circuits alone carry it,
-/// as a table over numbers to base `most` + 1. In whole units, with a dark time of `dark` units
-/// before each configuration.
+/// For every demand of up to `most` units a pair, the least time in which circuits alone carry it,
+/// as a table indexed by numbers to base `most` + 1. Times are in whole units, with a dark time of
+/// `dark` units before each configuration.
 fn optimum(hosts: usize, most: usize, dark: usize) -> Vec<u16> {
     let pairs: Vec<_> = (0..hosts).flat_map(|i| (0..hosts).filter(move |&j| j != i).map(move |j| (i, j))).collect();
     let base = most + 1;
@@ -215,7 +215,7 @@ fn optimum(hosts: usize, most: usize, dark: usize) -> Vec<u16> {
         for m in &matchings {
             let mut after = state;
             for open in 1..=most {
-                // One unit less of every entry that has one.
+                // Subtract one unit from every entry that has one.
                 let less: usize = m.iter().filter(|&&p| after / p % base > 0).sum();
                 if less == 0 {
                     break;
@@ -244,8 +244,8 @@ fn numbered(hosts: usize, most: usize, mut state: usize) -> Demand {
 #[test]
 fn solstice_is_near_the_best_of_all_schedules_of_small_matrices() {
     for (hosts, most, step) in [(2, 3, 1), (3, 3, 1), (4, 2, 37)] {
-        // Without dark time it is the best: a stuffed matrix is cut into slices without a rest
-        // (Birkhoff). With it, a sparse matrix may be cut into more slices than it needs.
+        // Without dark time the plan is optimal: a stuffed matrix is cut into slices without a rest
+        // (Birkhoff). With dark time, a sparse matrix may be cut into more slices than it needs.
         for (dark, factor) in [(0, 1.0), (1, 4.0 / 3.0), (4, 5.0 / 3.0)] {
             let best = optimum(hosts, most, dark);
             let p = CircuitParameters { dark: Duration::from_us(20 * dark as i64), ..PARAMETERS };
@@ -280,12 +280,12 @@ fn solstice_is_within_14_percent_of_the_bound_on_the_published_matrix() {
             let e = run(&mut Solstice::new());
             let over = e.over_bound().unwrap();
             assert!((1.0..1.14).contains(&over), "noise {noise}, seed {seed}: {over}");
-            // The rest is a little over what the packet switch carries by then: an eleventh of the
-            // bound's time.
+            // The rest is slightly more than what the packet switch carries by then: an eleventh of
+            // the bound's time.
             assert!((0.89..0.94).contains(&e.share()), "noise {noise}, seed {seed}: {}", e.share());
             published_over.push(run(&mut Solstice::as_published()).over_bound().unwrap());
         }
-        // Any matching above the threshold: mostly as good, worse where large flows coincide, as
+        // Any matching above the threshold is mostly as good, but worse if large flows coincide, as
         // with seed 13.
         let within = published_over.iter().filter(|o| (1.0..1.14).contains(*o)).count();
         assert!(within >= 18, "{published_over:?}");
@@ -301,7 +301,7 @@ fn round_robin_goes_on_where_it_ended() {
         text(&s.plan(&d, &p, None).unwrap()),
         ["0>1 1>2 2>3 3>0 20+180", "0>2 1>3 2>0 3>1 20+180", "0>3 1>0 2>1 3>2 20+80"]
     );
-    // Cut to the window it is still one; the last matching is up, the next one is another.
+    // Cut to the window it stays one configuration; the last matching is up, the next one differs.
     let up = matching(&[(0, 3), (1, 0), (2, 1), (3, 2)], 4);
     assert_eq!(text(&s.plan(&d, &p, Some(&up)).unwrap())[0], "0>1 1>2 2>3 3>0 20+180");
 }
@@ -321,17 +321,17 @@ fn what_is_up_is_held_until_somebody_waits_for_something_else() {
     assert_eq!(plan(&mut *s, &waits(&[]), None), [""; 0]);
     let ring = matching(&[(0, 1), (1, 2), (2, 3), (3, 0)], 4);
     assert_eq!(plan(&mut *s, &waits(&[(0, 1, 5), (1, 2, 5), (2, 3, 5), (3, 0, 5)]), None), ["0>1 1>2 2>3 3>0 20+480"]);
-    // All of it stays, whoever waits for some of it, or nobody.
+    // All of it stays, whether any of its pairs waits or none.
     for pairs in [&[(2, 3, 9)][..], &[]] {
         assert_eq!(plan(&mut *s, &waits(pairs), Some(&ring)), ["0>1 1>2 2>3 3>0 0+500"]);
     }
-    // Those whose ports somebody else waits for make room, others stay.
+    // Circuits whose ports others wait for are replaced; others stay.
     assert_eq!(plan(&mut *s, &waits(&[(0, 2, 9)]), Some(&ring)), ["0>2 2>3 3>0 20+480"]);
     assert_eq!(plan(&mut *s, &waits(&[(0, 2, 9), (0, 1, 10)]), Some(&ring)), ["0>1 1>2 2>3 3>0 0+500"]);
 }
 
-/// Fig 10 and 11 of the REACToR paper: host j sends `large` percent of a line to j + 1 and the
-/// rest, evenly, to the next `small` hosts.
+/// Figures 10 and 11 of the REACToR paper: host j sends `large` percent of a line to j + 1, and the
+/// rest evenly to the next `small` hosts.
 fn reactor(large: f64, small: usize) -> Demand {
     let line = 3000.0 * 12_500.0;
     let mut bytes = vec![0; 64 * 64];
@@ -344,14 +344,14 @@ fn reactor(large: f64, small: usize) -> Demand {
     demand(64, &bytes)
 }
 
-/// The share of demand that a period of cover-all serves, with what the packet switch carries in
-/// the period.
+/// The share of demand that a period of cover-all serves, including what the packet switch carries
+/// in it.
 fn goodput(d: &Demand, packet: Rate) -> (f64, usize) {
     let p = CircuitParameters { circuit: Rate::gbps(100), packet, ..PARAMETERS };
     let plan = CircuitAlgorithm::CoverAll.build().plan(d, &p, None).unwrap();
     assert_valid("cover_all", &p, &plan, None);
     let e = evaluate(d, &p, None, &plan).unwrap();
-    // A queue with a circuit is never opened to the packet switch: only those without one count.
+    // A queue with a circuit is never opened to the packet switch: only pairs without one count.
     let circuits: Vec<_> = plan.iter().flat_map(|c| c.matching.pairs()).collect();
     let budget = packet.bytes_in(p.window).get();
     let (mut rows, mut columns) = (vec![0; 64], vec![0; 64]);
@@ -371,8 +371,7 @@ fn goodput(d: &Demand, packet: Rate) -> (f64, usize) {
 
 #[test]
 fn cover_all_serves_what_the_formulas_of_figure_10_say() {
-    // Circuits alone: 21 configurations a period, each dark for 20 us, and none open for less than
-    // 20 us.
+    // Circuits alone: 21 configurations a period, each dark for 20 us and open for at least 20 us.
     for large in [40.0f64, 60.0, 80.0, 86.7, 88.0, 90.0, 95.0, 99.0, 99.99] {
         let small = 3000.0 * (100.0 - large) / 100.0 / 20.0;
         let held = small.max(20.0) * 20.0;
@@ -385,15 +384,15 @@ fn cover_all_serves_what_the_formulas_of_figure_10_say() {
     assert!((goodput(&reactor(86.7, 20), Rate::ZERO).0 - 0.86).abs() < 1e-3);
     assert!((goodput(&reactor(99.99, 20), Rate::ZERO).0 - 0.727).abs() < 1e-3);
     assert_eq!(goodput(&reactor(100.0, 20), Rate::ZERO).1, 1);
-    // Beside 10 or 20 Gb/s of packets all is served from 90 or 80 % on, up to the dark time of the
-    // one configuration.
+    // With 10 or 20 Gb/s of packets, everything is served from 90 or 80 % on, up to the dark time
+    // of the single configuration.
     for (rate, first) in [(10, 90), (20, 80)] {
         for large in first..=99 {
             let (share, configurations) = goodput(&reactor(f64::from(large), 20), Rate::gbps(rate));
             assert_eq!(configurations, 1, "{large} % beside {rate} Gb/s");
             assert!(share > 0.9999, "{large} % beside {rate} Gb/s: {share}");
         }
-        // Just below, a little less, without a jump.
+        // Just below, slightly less is served, without a jump.
         let mut before = 1.0;
         for large in (first - 10..first).rev() {
             let share = goodput(&reactor(f64::from(large), 20), Rate::gbps(rate)).0;
@@ -423,7 +422,7 @@ fn cover_all_degrades_with_the_number_of_small_flows_as_in_figure_11() {
 
 #[test]
 fn bounds_and_evaluation_are_arithmetic() {
-    // 0 sends 300 + 100 us, of which 0 > 1 has a circuit for 150 us.
+    // Host 0 sends 300 + 100 us; pair 0 > 1 has a circuit for 150 us.
     let d = demand(3, &[0, 300 * US, 100 * US, 0, 0, 0, 0, 50 * US, 0]);
     let p = CircuitParameters { packet: Rate::mbps(250), ..PARAMETERS };
     assert_eq!(bound(&d, &p), Ok(Duration::from_us(320)));
@@ -436,7 +435,7 @@ fn bounds_and_evaluation_are_arithmetic() {
     let e = evaluate(&d, &p, None, &plan).unwrap();
     assert_eq!((e.served.get(), e.left.get()), (150 * US, 300 * US));
     assert_eq!(e.waiting.get(), 150 * US, "0 > 1 has a circuit, and 2 > 1 and 0 > 2 have none");
-    // 250 us of line time are left at 0, of a quarter of the rate.
+    // 250 us of line time are left at host 0, at a quarter of the rate.
     assert_eq!(e.finish, Some(Duration::from_us(1000)));
     assert_eq!((e.circuits_end, e.dark), (Duration::from_us(170), Duration::from_us(20)));
     assert_eq!(evaluate(&d, &PARAMETERS, None, &plan).unwrap().finish, None);
@@ -457,12 +456,12 @@ fn circuits_of_moved_ports_come_up_on_their_own() {
         let ups = uptimes(plan, &p, Some(&a));
         ups.iter().map(|u| (u.source.0, u.destination.0, us(u.begin), us(u.end))).collect()
     };
-    // 0 > 1 and 1 > 0 carry all the time, 2 > 3 after its dark time, which the second configuration
-    // cuts through.
+    // 0 > 1 and 1 > 0 carry all the time, 2 > 3 after its dark time, which spans into the second
+    // configuration.
     let plan = [c(&b, 5, 0), c(&b, 15, 30)];
     assert_eq!(ups(&plan), [(0, 1, 0.0, 50.0), (1, 0, 0.0, 50.0), (2, 3, 20.0, 50.0)]);
     assert_eq!(p.check_plan(4, &plan, Some(&a)), Ok(()));
-    // One that is taken down before it has been open for the least time.
+    // A circuit that is taken down before its least open time.
     assert_eq!(
         p.check_plan(4, &[c(&b, 20, 10), c(&a, 0, 30)], Some(&a)),
         Err(CircuitError::TooShort { index: 0, open: Duration::from_us(10), least_open: p.least_open })
@@ -512,7 +511,7 @@ fn impossible_parameters_and_plans_are_refused() {
         assert!(matches!(algorithm.build().plan(&much, &moved, None), Err(CircuitError::TooMuch { .. })));
         let fast = CircuitParameters { circuit: Rate::bps(u64::MAX), packet: Rate::bps(u64::MAX), ..moved };
         assert!(matches!(algorithm.build().plan(&much, &fast, None), Err(CircuitError::TooMuch { .. })));
-        // Nobody to send to.
+        // There is no receiver.
         for hosts in [0, 1] {
             assert_eq!(algorithm.build().plan(&Demand::none(hosts), &moved, None), Ok(vec![]));
         }
@@ -543,7 +542,7 @@ fn impossible_parameters_and_plans_are_refused() {
 }
 
 /// The most units that circuits can carry within `window` units, for every demand of up to `most`
-/// units a pair, numbered as by `optimum`: by window, then by number.
+/// units a pair, numbered as in `optimum`: by window, then by number.
 fn most_carried(hosts: usize, most: usize, dark: usize, window: usize) -> Vec<Vec<u16>> {
     let pairs: Vec<_> = (0..hosts).flat_map(|i| (0..hosts).filter(move |&j| j != i).map(move |j| (i, j))).collect();
     let base = most + 1;
@@ -592,13 +591,13 @@ fn eclipse_carries_at_least_half_of_what_any_schedule_can() {
                     let served = evaluate(&d, &p, None, &plan).unwrap().served.get() as f64 / (20 * US) as f64;
                     let best = f64::from(best[w][state]);
                     assert!(served >= best / 2.0, "{served} of {best}: {d:?}");
-                    // In whole units nobody does better; with times between them one might, by less
+                    // In whole units no schedule is better. With fractions one might be, by less
                     // than a unit a host.
                     assert!(served < best + hosts as f64, "{served} of {best}: {d:?}");
                     found += served;
                     possible += best;
                 }
-                // A single configuration is the best one; several are close to it.
+                // A single configuration is optimal; several are close to it.
                 let least = if w < 2 * (dark + 1) { 0.999 } else { 0.9 };
                 assert!(found >= least * possible, "dark {dark}, window {w}: {found} of {possible}");
             }
@@ -624,7 +623,7 @@ fn max_weight_takes_the_heaviest_matching_every_day() {
                 m.iter().enumerate().filter_map(|(i, o)| o.map(|j| left[i * hosts + j])).sum()
             };
             let ours: Vec<_> = c.matching.outputs().iter().map(|o| o.map(HostId::index)).collect();
-            // It may stay up for several days; then it was the heaviest at the first.
+            // It may stay up for several days; then it was the heaviest on the first.
             assert_eq!(weigh(&ours), all.iter().map(|m| weigh(m)).max().unwrap(), "{d:?}");
             assert!(c.open >= day && c.open.as_ps() % day.as_ps() == 0 || c == plan.last().unwrap(), "{}", c.open);
             let sent = p.circuit.bytes_in(c.open).get();
@@ -633,7 +632,7 @@ fn max_weight_takes_the_heaviest_matching_every_day() {
                 *left = left.saturating_sub(sent);
             }
         }
-        // Until no other configuration fits, of 20 us after 20 us.
+        // The plan continues until no other configuration fits, of 20 us after 20 us.
         let length = plan.iter().map(Configuration::length).fold(Duration::ZERO, |a, b| a + b);
         let full = length + Duration::from_us(40) > p.window;
         assert!(full || left.iter().all(|&b| b == 0), "{:?} leaves {left:?}", text(&plan));
@@ -642,8 +641,8 @@ fn max_weight_takes_the_heaviest_matching_every_day() {
 
 #[test]
 fn tms_needs_no_more_than_its_frame_for_a_doubly_stochastic_matrix() {
-    // Sums of permutations: all lines have the same sum, and without dark time a frame of that
-    // length carries all of it, but for what the fill of pairs without demand takes away.
+    // Sums of permutations have equal line sums. Without dark time, a frame of that length carries
+    // everything, except for what the fill of pairs without demand takes away.
     let p = CircuitParameters { dark: Duration::ZERO, least_open: Duration::ZERO, most: 1000, ..PARAMETERS };
     let mut numbers = Numbers::new(3);
     for hosts in [2, 3, 5, 9, 16] {
@@ -659,7 +658,7 @@ fn tms_needs_no_more_than_its_frame_for_a_doubly_stochastic_matrix() {
         let share = evaluate(&d, &p, None, &plan).unwrap().share();
         assert!(share > 0.995, "{hosts} hosts: {share}");
     }
-    // A skewed matrix, which scaling makes even: little of a frame is of use, see Solstice.
+    // Scaling evens out a skewed matrix, so that little of a frame is of use; see Solstice.
     let skewed = demand(3, &[0, 300 * US, 10 * US, 10 * US, 0, 0, 0, 10 * US, 0]);
     let p = CircuitParameters { window: Duration::from_us(310), ..p };
     let share =
@@ -726,9 +725,10 @@ fn sunflow_is_done_within_twice_the_busiest_port_and_never_interrupts() {
         assert!(e.circuits_end <= busiest * 2, "{} for {busiest}", e.circuits_end);
         worst = f64::max(worst, us(e.circuits_end) / us(busiest));
     }
-    // In practice much less.
+    // In practice the ratio is much lower.
     assert!(worst < 1.5, "{worst}");
-    // Two pairs that share no port are set up one after the other's demand, each dark on its own.
+    // Two pairs that share no port are set up when earlier demand ends, each with its own dark
+    // time.
     let d = demand(4, &[0, 100 * US, 70 * US, 0, 0, 0, 0, 60 * US, 0, 0, 0, 0, 0, 0, 0, 0]);
     let ups = uptimes(&CircuitAlgorithm::Sunflow.build().finish(&d, &p, None).unwrap(), &p, None);
     let ups: Vec<_> = ups.iter().map(|u| (u.source.0, u.destination.0, us(u.begin), us(u.end))).collect();
@@ -754,14 +754,14 @@ fn cover_all_needs_as_many_configurations_as_a_port_has_circuits() {
         }
         let plan = CircuitAlgorithm::CoverAll.build().finish(&d, &PARAMETERS, None).unwrap();
         assert_eq!(plan.len(), degrees.into_iter().max().unwrap());
-        // Each for its largest demand, the longest first.
+        // Each configuration is open for its largest demand, the longest first.
         for c in &plan {
             let times = c.matching.pairs().map(|(i, j)| PARAMETERS.circuit.time_for(d.row(i).bytes(j)));
             assert_eq!(c.open, times.max().unwrap().max(PARAMETERS.least_open));
         }
         assert!(plan.is_sorted_by(|a, b| a.open >= b.open));
     }
-    // Where not all fit, those with the most bytes do.
+    // If not all fit, those with the most bytes do.
     let d = demand(4, &[0, 90 * US, 50 * US, 70 * US, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     let plan = |window, most| {
         let p = CircuitParameters { window: Duration::from_us(window), most, ..PARAMETERS };
@@ -776,8 +776,8 @@ fn cover_all_needs_as_many_configurations_as_a_port_has_circuits() {
 
 #[test]
 fn single_picoseconds_and_powers_of_two_are_served() {
-    // A byte is a picosecond at 8 Tb/s: the smallest threshold there is. The others are right at
-    // one, and right below.
+    // A byte is a picosecond at 8 Tb/s: the smallest threshold possible. The other sizes are at a
+    // threshold or just below.
     for bytes in [1, 2, 4, 7, 8, 1 << 30, (1 << 30) - 1] {
         let d = demand(5, &[bytes; 25]);
         let p = CircuitParameters {
@@ -798,7 +798,7 @@ fn single_picoseconds_and_powers_of_two_are_served() {
 
 #[test]
 fn small_plans_are_these() {
-    // Microseconds of a circuit.
+    // Times of a circuit in microseconds.
     let times = [0, 300, 40, 0, 0, 0, 300, 60, 200, 0, 0, 100, 100, 50, 0, 0];
     let d = demand(4, &times.map(|t| t * US));
     let p = CircuitParameters { packet: Rate::mbps(100), ..PARAMETERS };
@@ -843,7 +843,7 @@ fn small_plans_are_these() {
                 "1.283 0.974",
             ],
         ),
-        // The third is cut short by the fourth, 10 us later: its circuits go on being set up.
+        // The fourth cuts the third short 10 us later; the third's circuits continue to be set up.
         (
             CircuitAlgorithm::Sunflow,
             &["0>1 1>2 2>0 20+200", "0>1 1>2 2>3 3>0 20+80", "0>2 2>3 3>0 20+0", "0>2 1>3 3>1 20+60", "1.283 1.000"],

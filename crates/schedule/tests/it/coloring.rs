@@ -1,4 +1,4 @@
-//! Colorings are proper, use the fewest colors, and move few edges.
+//! Tests that colorings are proper, use the fewest colors, and recolor few edges.
 
 use proptest::prelude::*;
 use timeplane_model::mix64;
@@ -16,7 +16,7 @@ impl Graph {
     fn degree(&self) -> usize {
         self.degrees(|_| true).into_iter().max().unwrap_or(0)
     }
-    /// Of the edges chosen; left vertices, then right ones.
+    /// Degrees in the chosen edges; left vertices, then right ones.
     fn degrees(&self, chosen: impl Fn(usize) -> bool) -> Vec<usize> {
         let mut degrees = vec![0; self.left + self.right];
         for (_, &(u, v)) in self.edges.iter().enumerate().filter(|&(e, _)| chosen(e)) {
@@ -45,7 +45,7 @@ fn graphs() -> impl Strategy<Value = Graph> {
     })
 }
 
-/// As many edges at every vertex: the sum of permutations.
+/// A graph with equal degrees: a sum of permutations.
 fn regular(n: usize, degree: usize, seed: u64) -> Graph {
     let mut edges = Vec::new();
     for d in 0..degree {
@@ -62,7 +62,7 @@ proptest! {
 
     #[test]
     fn euler_colors_with_the_largest_degree(graphs in prop::collection::vec(graphs(), 1..4)) {
-        // One value colors several graphs: buffers carry nothing over.
+        // One value colors several graphs, to show that buffers carry nothing over.
         let (mut euler, mut out) = (EulerSplit::new(), vec![7; 3]);
         for graph in graphs {
             let number = euler.color(graph.left, graph.right, &graph.edges, &mut out);
@@ -92,7 +92,7 @@ proptest! {
         }
     }
 
-    /// Edges come and go at random; a graph of full degree leaves no color to spare.
+    /// Edges are added and removed at random; a graph of full degree has no spare color.
     #[test]
     fn paull_moves_few(left in 1usize..10, right in 1usize..10, colors in 1usize..8, dice in prop::collection::vec(any::<u64>(), 0..400)) {
         let mut paull = Paull::new(left, right, colors);
@@ -137,7 +137,7 @@ proptest! {
 
 #[test]
 fn paull_fills_a_clos_network() {
-    // Every vertex gets as many edges as there are colors: the hardest case, and paths get long.
+    // Every vertex gets as many edges as there are colors: the hardest case, with long paths.
     for (n, colors) in [(4, 30), (32, 32), (100, 3)] {
         let (mut paull, mut longest) = (Paull::new(n, n, colors), 0);
         for (u, v) in regular(n, colors, 5).edges {

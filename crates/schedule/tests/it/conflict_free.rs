@@ -1,5 +1,5 @@
-//! Slots on any fabric: no link overloaded, nobody waits for good, no room left where somebody
-//! could use it.
+//! Tests of slots on any fabric: no link is overloaded, no pair starves, and no usable room is
+//! left.
 
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,14 +18,14 @@ fn link(gbps: u64) -> LinkSpec {
     LinkSpec { rate: Rate::gbps(gbps), propagation: Duration::ZERO, framing: Framing::Ethernet, bit_error: 0.0 }
 }
 
-/// A graph of hosts and switches: `wires` are ends and Gb/s.
+/// A graph of hosts and switches; `wires` are ends and Gb/s.
 fn graph(hosts: u32, switches: u32, wires: &[(u32, u32, u64)]) -> Fabric {
     let wires: Vec<_> = wires.iter().map(|&(a, b, g)| (NodeId(a), NodeId(b), link(g))).collect();
     Fabric::new(hosts, vec![Switch::default(); switches as usize], &wires).unwrap()
 }
 
-/// Hosts 0 to 3 under two switches (4, 5) that three others (6, 7, 8) join, one of them at half the
-/// rate: no Clos network of unit links.
+/// Hosts 0 to 3 under two switches (4, 5), which three others (6, 7, 8) join, one of them at half
+/// the rate. It is not a Clos network of unit links.
 fn uneven() -> Fabric {
     let ends = [(0, 4, 2), (1, 4, 2), (2, 5, 2), (3, 5, 2)];
     let inner = [(4, 6, 2), (6, 5, 2), (4, 7, 2), (7, 5, 2), (4, 8, 1), (8, 5, 1)];
@@ -76,7 +76,7 @@ impl Waiting {
         }
         demand
     }
-    /// Takes off what a slot serves, and adds up its rates by link, with the paths that it names.
+    /// Subtracts what a slot serves, and sums its rates by link over the paths that it names.
     fn serve(&mut self, fabric: &Fabric, entry: &ScheduleEntry) -> Vec<u64> {
         let mut load = vec![0u64; fabric.links().len()];
         for t in entry.slot.transmissions() {
@@ -91,7 +91,7 @@ impl Waiting {
                 self.bytes.remove(&pair);
             }
             if let Some(room) = self.room.get_mut(&t.destination.0) {
-                // Limits are by bytes where there is a bound: what may come, not what does.
+                // Bounded receivers limit bytes: what may arrive counts, not what does.
                 *room = room.checked_sub(t.bytes.expect("a limit").get()).expect("no more than the room");
             }
             assert!(t.rate.is_none() || t.bytes.is_some_and(|b| b <= rate.bytes_in(entry.slot.open())), "{t:?}");
@@ -116,13 +116,13 @@ fn slots(plan: Plan) -> Vec<ScheduleEntry> {
     }
 }
 
-/// All paths by all tags of two small digits.
+/// All paths that tags of two small digits name.
 fn paths(fabric: &Fabric, from: u32, to: u32) -> BTreeSet<Vec<LinkId>> {
     let tags = (0..12u8).flat_map(|a| (0..12u8).map(move |b| PathTag::new(a, b)));
     tags.map(|tag| fabric.tagged_path(HostId(from), HostId(to), tag)).collect()
 }
 
-/// The most pairs of one slot at full rate, by trying everything.
+/// The largest number of pairs at full rate in one slot, by exhaustive search.
 fn most_at_once(fabric: &Fabric, pairs: &[(u32, u32)], used: &mut Vec<u64>) -> usize {
     let Some((&(from, to), rest)) = pairs.split_first() else { return 0 };
     let mut best = most_at_once(fabric, rest, used);
@@ -142,7 +142,7 @@ fn most_at_once(fabric: &Fabric, pairs: &[(u32, u32)], used: &mut Vec<u64>) -> u
 
 #[test]
 fn a_slot_written_out() {
-    // Both pairs cross two leaves: over one spine each.
+    // Both pairs cross two leaves, each over its own spine.
     let fabric = Fabric::leaf_spine(2, 2, 2, Switch::default(), link(1), link(1)).unwrap();
     let waiting = Waiting::new([((0, 2), SLOT), ((1, 3), SLOT)]);
     let plan = slots(ConflictFree::new(PARAMETERS).plan(&waiting.demand(4), &fabric, &Standing::default()));
@@ -174,7 +174,7 @@ fn a_fast_host_serves_ten_slow_ones_at_once() {
 #[test]
 fn small_senders_share_a_slot() {
     let fabric = Fabric::single_switch(9, Switch::default(), link(1)).unwrap();
-    // Eight with an eighth of a slot each, towards one receiver: one slot.
+    // Eight pairs with an eighth of a slot each, towards one receiver, fit one slot.
     let mut waiting = Waiting::new((1..9).map(|h| ((h, 0), SLOT / 8)));
     let plan = slots(ConflictFree::new(PARAMETERS).plan(&waiting.demand(9), &fabric, &Standing::default()));
     assert_eq!(plan.len(), 1);
@@ -183,9 +183,9 @@ fn small_senders_share_a_slot() {
     assert!(waiting.bytes.is_empty());
 }
 
-/// Against all conflict-free sets: each pair of the largest set shares a link with one that was
-/// taken, which stands in the way of no more pairs than its path has links, six in a fat tree.
-/// Mostly, a slot has nearly all that can be.
+/// Compares with all conflict-free sets. Each pair of the largest set shares a link with a chosen
+/// pair. A chosen pair blocks at most as many pairs as its path has links, six in a fat tree.
+/// Mostly, a slot is nearly as full as possible.
 #[test]
 fn slots_are_nearly_as_full_as_can_be() {
     let mut dice = 1u64;
@@ -215,7 +215,7 @@ fn slots_are_nearly_as_full_as_can_be() {
     assert!(found as f64 >= 0.85 * most as f64, "{found} of {most}");
 }
 
-/// A shuffle takes little longer than its busiest link: the bound that no schedule beats.
+/// A shuffle takes little longer than its busiest link: a bound for any schedule.
 #[test]
 fn a_shuffle_stays_near_its_bound() {
     for (name, fabric) in
@@ -253,7 +253,7 @@ proptest! {
         let bytes: BTreeMap<_, u64> = bytes.into_iter().map(|((i, j), b)| ((i % n, j % n), b)).collect();
         let mut waiting = Waiting::new(bytes);
         let mut scheduler = ConflictFree::new(PARAMETERS);
-        // With bounded receivers first; then they have drained.
+        // First with bounded receivers, then after they have drained.
         waiting.room = room.into_iter().filter(|(h, _)| *h < n).collect();
         for _ in 0..2 {
             for entry in slots(scheduler.plan(&waiting.demand(n), &fabric, &Standing::default())) {
@@ -274,7 +274,7 @@ proptest! {
         }
     }
 
-    /// No backlogged pair waits longer than the bound, whatever the others have.
+    /// No backlogged pair waits longer than the bound, whatever demand others have.
     #[test]
     fn nobody_waits_longer_than_the_bound(which in 0usize..8, bytes in any_waiting()) {
         let fabric = fabrics().swap_remove(which);
@@ -286,8 +286,8 @@ proptest! {
         let mut last: BTreeMap<(u32, u32), u64> = pairs.keys().map(|p| (*p, 0)).collect();
         let mut now = 0;
         for _ in 0..20 {
-            // Always the same to send, and more than a plan's 16 slots carry, of links that are
-            // twice as fast as others as well: a pair that has nothing left does not wait.
+            // Demand stays the same and exceeds what a plan's 16 slots carry, also on links that
+            // are twice as fast: a pair without remaining demand does not wait.
             let waiting = Waiting::new(pairs.iter().map(|(p, b)| (*p, b + 16 * 2 * SLOT)));
             for entry in slots(scheduler.plan(&waiting.demand(n), &fabric, &Standing::default())) {
                 now += 1;
@@ -303,7 +303,7 @@ proptest! {
         }
     }
 
-    /// No pair is left out of a slot in which all of one of its paths is idle.
+    /// No pair is left out of a slot in which one of its paths is entirely idle.
     #[test]
     fn slots_are_maximal(which in 0usize..8, bytes in any_waiting()) {
         let fabric = fabrics().swap_remove(which);

@@ -1,5 +1,4 @@
-//! Plans of links over an oversubscribed tree: small ones by hand, and rules that all of them keep
-//! to.
+//! Tests of links over an oversubscribed tree: small plans by hand, and rules for all plans.
 
 use proptest::prelude::*;
 use timeplane_model::{Duration, Named, Rate};
@@ -8,7 +7,7 @@ use timeplane_schedule::flyways::{
     Route, Traffic, Wired, evaluate,
 };
 
-/// GB of pairs.
+/// Demand of pairs in GB.
 fn traffic(racks: usize, pairs: &[(usize, usize, f64)]) -> Traffic {
     let mut bytes = vec![0; racks * racks];
     pairs.iter().for_each(|&(i, j, gb)| bytes[i * racks + j] = (gb * 1e9) as u64);
@@ -37,8 +36,8 @@ fn near(found: Duration, seconds: f64) {
 
 #[test]
 fn one_hot_pair_by_hand() {
-    // 10 GB over 10 Gb/s take 8 s, 4 s of 20 Gb/s of hosts; with 5 Gb/s beside it 80 / 15 s, two
-    // thirds of it by wire.
+    // 10 GB over 10 Gb/s take 8 s, and 4 s over 20 Gb/s of hosts. With a link of 5 Gb/s they take
+    // 80 / 15 s, two thirds of them by wire.
     let (t, w) = (traffic(3, &[(0, 1, 10.0)]), flat(3));
     for policy in ["straggler", "transit", "greedy", "greedy_direct"] {
         let plan = planned(policy, &t, &w, ports(3, 1, 5));
@@ -53,9 +52,9 @@ fn one_hot_pair_by_hand() {
 
 #[test]
 fn transit_by_hand() {
-    // Everybody sends 2 GB to rack 0, whose downlink takes 4.8 s for 6 GB. A link of 10 Gb/s from
-    // rack 1 takes rack 1's 2 GB directly; with transit also some of the others', over rack 1's
-    // downlink: 3 GB each way, 2.4 s, which is what 20 Gb/s of hosts take.
+    // Every rack sends 2 GB to rack 0, whose downlink takes 4.8 s for 6 GB. A link of 10 Gb/s from
+    // rack 1 takes rack 1's 2 GB directly. With transit it also takes some of the others', over
+    // rack 1's downlink: 3 GB each way, 2.4 s, which 20 Gb/s of hosts take, too.
     let (t, w) = (traffic(4, &[(1, 0, 2.0), (2, 0, 2.0), (3, 0, 2.0)]), flat(4));
     near(planned("straggler", &t, &w, ports(4, 1, 10)).ctd, 3.2);
     let plan = planned("transit", &t, &w, ports(4, 1, 10));
@@ -68,14 +67,14 @@ fn transit_by_hand() {
 
 #[test]
 fn a_core_is_relieved() {
-    // 1:1 has four racks under 40 Gb/s of core: all four of one switch send 10 GB each across. With
-    // 1:1 nothing is to be gained.
+    // 1:1 has four racks under 40 Gb/s of core: all four racks of one switch send 10 GB each
+    // across. With 1:1 links gain nothing.
     let mut w = Wired::oversubscribed(8, 1).unwrap();
     let t = traffic(8, &[(0, 4, 10.0), (1, 5, 10.0), (2, 6, 10.0), (3, 7, 10.0)]);
     let plan = planned("greedy", &t, &w, ports(8, 1, 5));
     assert_eq!((plan.ctd, plan.links.len()), (plan.unsubscribed, 0));
-    // A core of 20 Gb/s takes 16 s; four links of 5 Gb/s as much again in the same time: 8 s, what
-    // uplinks take.
+    // A core of 20 Gb/s takes 16 s. Four links of 5 Gb/s carry as much in the same time: 8 s, as
+    // for the uplinks.
     w.core.as_mut().unwrap().rate = Rate::gbps(20);
     let plan = planned("greedy", &t, &w, ports(8, 1, 5));
     near(plan.wired, 16.0);
@@ -113,12 +112,12 @@ fn flyways_or_circuits() {
 
 #[test]
 fn a_port_that_is_taken_is_exchanged() {
-    // The link that is up serves a pair with little to send; both of its racks have a hot partner.
+    // The standing link serves a pair with little to send; both of its racks have a hot partner.
     let (t, w) = (traffic(4, &[(0, 1, 0.1), (0, 2, 10.0), (3, 1, 10.0)]), flat(4));
     let standing = [Link { a: 0, b: 1, channel: 0, rate: Rate::gbps(10), duplex: Duplex::Half }];
     let request = Request { standing: &standing, keep: true, ..Request::new(&t, &w) };
     let plan = controller("greedy_direct").plan(&request, &mut ports(4, 1, 10)).unwrap();
-    // 10.1 GB leave rack 0, half of them over each.
+    // 10.1 GB leave rack 0, half of them over each link.
     near(plan.ctd, 4.04);
     assert!(!plan.links.iter().any(|(l, _)| l.joins_as(&standing[0])));
 }
@@ -136,7 +135,7 @@ fn setup_is_charged() {
     assert_eq!((second.kept, second.begun, second.ended), (1, 0, 0));
     let third = phases.next(&traffic(2, &[])).unwrap();
     assert_eq!((third.plan.ctd, third.kept, third.ended), (Duration::ZERO, 0, 1));
-    // A link that comes too late does not come.
+    // A link that would come too late is not set up.
     let mut phases = Phases::new(controller("greedy"), w, ports(2, 1, 5), Duration::from_secs(8));
     let late = phases.next(&t).unwrap();
     assert_eq!((late.plan.ctd, late.plan.links.len()), (late.plan.wired, 0));
@@ -169,7 +168,7 @@ fn what_is_wrong_is_said() {
     assert!(matches!(evaluated(&[route(0, 1, 0, f64::NAN)]), Err(FlywayError::Share { .. })));
 }
 
-/// Traffic with hot pairs in it, a tree, and ports.
+/// Traffic with hot pairs, a tree, and ports.
 fn cases() -> impl Strategy<Value = (Traffic, Wired, usize, u64, Duplex)> {
     (2usize..9, 1u32..4, any::<bool>(), 1usize..4, 1u64..12, any::<bool>()).prop_flat_map(
         |(racks, factor, core, ports, gbps, full)| {
@@ -204,8 +203,8 @@ proptest! {
                 let ends = up.iter().filter(|l| l.other(rack).is_some()).count();
                 prop_assert!(ends + links.left(rack) == k);
             }
-            // The definition agrees, and every byte comes where it should: what goes down to a
-            // rack, or ends a link there, less what leaves it in transit, is what it receives.
+            // The definition agrees, and every byte arrives: what goes down to a rack, or ends a
+            // link there, less the transit that leaves it, is what the rack receives.
             let found = evaluate(&t, &w, &plan.links, &plan.routes).unwrap();
             prop_assert_eq!(found.ctd, plan.ctd);
             let direct = policy == "straggler" || policy == "greedy_direct";
@@ -226,7 +225,7 @@ proptest! {
                 prop_assert!(((arrives - in_) - (leaves - out)).abs() <= 1e-6 * (total + arrives));
                 prop_assert!(arrives >= in_ * (1.0 - 1e-6) && leaves >= out * (1.0 - 1e-6));
             }
-            // Again, the same.
+            // The same inputs give the same plan.
             let mut again = Ports::new(w.racks, k, Rate::gbps(gbps), duplex).unwrap();
             prop_assert_eq!(controller(policy).plan(&Request::new(&t, &w), &mut again).unwrap(), plan);
         }

@@ -1,8 +1,8 @@
-//! Demand matrices to plan circuits for, shared by tests and the example `circuits`.
+//! Demand matrices for circuit schedulers, shared by tests and the example `circuits`.
 
 use timeplane_model::{Backlog, Bytes, Demand, Duration, HostId, Rate, mix64};
 
-/// A sequence of numbers (splitmix64).
+/// A pseudorandom sequence (splitmix64).
 pub struct Numbers(u64);
 
 impl Numbers {
@@ -13,11 +13,11 @@ impl Numbers {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mix64(self.0)
     }
-    /// Below `n`; the bias of a part in 2^64 / n does not matter here.
+    /// A number below `n`; the bias of n / 2^64 does not matter here.
     pub fn below(&mut self, n: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(n)) >> 64) as u64
     }
-    /// A random permutation in one cycle, so that nobody has itself (Sattolo).
+    /// A random permutation in one cycle, so that it has no fixed point (Sattolo).
     pub fn cycle(&mut self, n: usize) -> Vec<usize> {
         let mut to: Vec<usize> = (0..n).collect();
         for i in (1..n).rev() {
@@ -27,7 +27,7 @@ impl Numbers {
     }
 }
 
-/// From bytes, row by row; the diagonal is ignored.
+/// A demand from bytes, row by row; the diagonal is ignored.
 pub fn demand(hosts: usize, bytes: &[u64]) -> Demand {
     let mut demand = Demand::none(hosts as u32);
     for i in 0..hosts {
@@ -37,9 +37,9 @@ pub fn demand(hosts: usize, bytes: &[u64]) -> Demand {
     demand
 }
 
-/// The matrix that Solstice was published with (CoNEXT 2015, section 5): per port 4 large flows
-/// with 70 % and 12 small ones with 30 % of what a circuit carries in `time`, each a random
-/// permutation, and noise on every entry: even, up to `noise` of that either way.
+/// The matrix of the Solstice paper (CoNEXT 2015, section 5). Each port has 4 large flows with 70 %
+/// and 12 small ones with 30 % of what a circuit carries in `time`; each is a random permutation.
+/// Every entry has uniform noise of up to `noise` of that, either way.
 pub fn published(hosts: usize, rate: Rate, time: Duration, noise: f64, seed: u64) -> Demand {
     let mut numbers = Numbers::new(seed);
     let line = rate.bytes_in(time).get() as f64;

@@ -1,4 +1,5 @@
-//! Rates are feasible, fair as their name says, and near the highest total where that is the aim.
+//! Tests that rates are feasible, fair as their name says, and near the highest total where
+//! intended.
 
 use proptest::prelude::*;
 use timeplane_schedule::rates::{
@@ -26,8 +27,7 @@ fn assert_sub_stochastic(hosts: &Hosts, offered: &[Offered], rates: &[f64]) {
     }
 }
 
-/// The highest total on these pairs: a maximum flow, found by augmenting paths over residual
-/// capacities.
+/// The highest total on these pairs: a maximum flow, by augmenting paths over residual capacities.
 fn highest_total(hosts: &Hosts, offered: &[Offered]) -> f64 {
     let n = hosts.len();
     let (mut send, mut receive) = (hosts.send().to_vec(), hosts.receive().to_vec());
@@ -36,7 +36,7 @@ fn highest_total(hosts: &Hosts, offered: &[Offered]) -> f64 {
     offered.iter().filter(|o| o.rate > 0.0).for_each(|o| edge[o.source as usize][o.destination as usize] = true);
     let mut total = 0.0;
     loop {
-        // Breadth first, from senders with something left; rows are 0..n, columns n..2n.
+        // Breadth-first search from senders with spare capacity; rows are 0..n, columns n..2n.
         let mut from = vec![None; 2 * n];
         let mut queue: Vec<usize> = (0..n).filter(|&i| send[i] > 1e-12).collect();
         let begin = queue.clone();
@@ -86,7 +86,7 @@ fn highest_total(hosts: &Hosts, offered: &[Offered]) -> f64 {
 /// Sinkhorn's method written out: rows and columns to their capacity in turn, then rows down.
 fn plainly_scaled(hosts: &Hosts, offered: &[Offered], rounds: u32) -> Vec<f64> {
     let n = hosts.len();
-    // Who can not send or receive takes no part.
+    // Hosts that cannot send or receive take no part.
     let of = |o: &Offered| hosts.send()[o.source as usize].min(hosts.receive()[o.destination as usize]);
     let mut rates: Vec<f64> = offered.iter().map(|o| if of(o) > 0.0 { o.rate } else { 0.0 }).collect();
     let scale = |rates: &mut Vec<f64>, rows: bool, up: bool| {
@@ -158,7 +158,8 @@ impl Problem {
             assert!((0.0..=self.flows.demand(f) * (1.0 + ROUNDING)).contains(&rate), "flow {f}: {rate}");
         }
     }
-    /// Every flow meets its demand, or has a full link where nobody has more per weight.
+    /// Checks that every flow meets its demand, or has a full link on which no flow has more per
+    /// weight.
     fn assert_max_min(&self, rates: &[f64]) {
         self.assert_feasible(rates);
         let loads = self.loads(rates);
@@ -198,7 +199,7 @@ proptest! {
         }
     }
 
-    /// With any support: the highest total is approached, and where the end is told, it is true.
+    /// For any support, the total approaches the highest one; a reported bound holds.
     #[test]
     fn scaling_both_ways_tends_to_the_highest_total(offered in offers(8)) {
         let hosts = Hosts::equal(8);
@@ -224,7 +225,7 @@ proptest! {
         problem.assert_max_min(&rates);
     }
 
-    /// Flows come, go and change: the same rates as from nothing.
+    /// Flows are added, removed and changed; rates are those of a new instance.
     #[test]
     fn kept_rates_are_those_from_nothing(problem in problems(), dice in prop::collection::vec(any::<u32>(), 0..60)) {
         let mut kept = MaxMin::new(problem.capacity.clone());
@@ -262,7 +263,7 @@ proptest! {
         }
     }
 
-    /// Whatever the prices are; and settled, no small shift from one flow to others gains (the
+    /// Holds for any prices. After convergence, no small shift from one flow to others gains (the
     /// optimum of a concave function).
     #[test]
     fn proportional_rates_never_exceed_links(problem in problems(), iterations in 0u32..20) {
@@ -285,20 +286,21 @@ fn incast_is_shared_evenly() {
 
 #[test]
 fn what_can_not_be_filled_fades_out() {
-    // 0 sends to 1 and 2, 3 only to 1: 0 gives 1 up, slowly.
+    // 0 sends to 1 and 2, and 3 only to 1: 0 gives up 1, slowly.
     let offer = |source, destination| Offered { source, destination, rate: 1.0 };
     let offered = [offer(0, 1), offer(0, 2), offer(3, 1)];
     let scaled = scale_both(&Hosts::equal(4), &offered, 1e-3, 10_000);
     assert!(scaled.total > 1.998 && scaled.bound == 2.0, "{scaled:?}");
     assert!(scaled.rounds < 2000, "{scaled:?}");
-    // Fair instead of full.
+    // Max-min rates are fair instead of maximal.
     let rates = max_min_hosts(&Hosts::equal(4), &offered);
     assert_eq!(rates, [0.5, 0.5, 0.5]);
 }
 
 #[test]
 fn a_long_path_gets_a_third_of_two_links() {
-    // The parking lot: max-min gives all a half; proportional fairness 1/3 to who uses both links.
+    // The parking lot: max-min gives all flows a half; proportional fairness gives 1/3 to the flow
+    // over both links.
     let mut flows = Flows::new();
     for path in [&[0, 1][..], &[0], &[1]] {
         flows.push(path, 1.0, f64::INFINITY);

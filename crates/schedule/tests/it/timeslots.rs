@@ -1,4 +1,4 @@
-//! Matchings of timeslots and their paths: maximal, valid, in the order of their metric, no two
+//! Tests of timeslots and their paths: maximal, valid, in the order of their metric, with no two
 //! packets on one unit link.
 
 use proptest::prelude::*;
@@ -46,7 +46,7 @@ fn pairs(slot: &[PacketSlot]) -> Vec<(u32, u32)> {
     pairs
 }
 
-/// No host twice on a side, no more packets on a link than it stands for units.
+/// Each host is used at most once per side, and each link carries at most its number of units.
 fn is_valid(fabric: &Fabric, slot: &[PacketSlot]) {
     let mut on: BTreeMap<u32, u64> = BTreeMap::new();
     for a in slot {
@@ -66,7 +66,7 @@ fn is_valid(fabric: &Fabric, slot: &[PacketSlot]) {
     }
 }
 
-/// Nobody who waits could be added.
+/// No waiting pair could be added.
 fn is_maximal(fabric: &Fabric, waiting: &BTreeMap<(u32, u32), u32>, slot: &[PacketSlot]) {
     let clos = timeplane_model::Clos::of(fabric).unwrap();
     let pairs = pairs(slot);
@@ -127,8 +127,8 @@ proptest! {
 #[test]
 fn metrics_order_pairs_as_they_say() {
     let fabric = &fabrics()[0];
-    // Into host 8: host 0's packet is oldest, host 1's flow shortest, host 2 has waited since an
-    // earlier report.
+    // Towards host 8: host 0's packet is oldest, host 1's flow is shortest, and host 2 has waited
+    // since an earlier report.
     let first = |metric| {
         let mut a = allocator(fabric, metric, PathColoring::EulerSplit, SlotFill::Packet);
         a.set(HostId(2), Time::from_ps(10), [burst(8, 10, 3, 3 * 1538)]);
@@ -158,8 +158,8 @@ fn small_packets_share_a_slot_where_they_may() {
         }
         n
     };
-    // 36 frames of 84 B; 18 fit into 1538 B. Three of 1000 B: one each, or two slots where they may
-    // be cut.
+    // 36 frames of 84 B, of which 18 fit into 1538 B. Three of 1000 B take one slot each, or two
+    // slots if they may be split.
     assert_eq!([SlotFill::Packet, SlotFill::Packets, SlotFill::Fragments].map(|f| slots(f, 36, 36 * 84)), [36, 2, 2]);
     assert_eq!([SlotFill::Packet, SlotFill::Packets, SlotFill::Fragments].map(|f| slots(f, 3, 3000)), [3, 3, 2]);
 }

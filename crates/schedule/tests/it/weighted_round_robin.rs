@@ -1,4 +1,4 @@
-//! Weighted round robin: valid, maximal, optimal where theory says so, and nobody waits for good.
+//! Tests that the weighted round robin is valid, maximal, optimal where theory says so, and fair.
 
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ fn tree(edges: u32, per_edge: u32, up: Rate) -> Fabric {
     Fabric::tree(edges, per_edge, Switch::default(), link(Rate::gbps(1)), link(up)).unwrap()
 }
 
-/// Bytes per pair, and each receiver's room.
+/// Bytes by pair, and each receiver's room.
 #[derive(Clone, Debug)]
 struct Waiting {
     bytes: BTreeMap<(u32, u32), u64>,
@@ -46,7 +46,7 @@ impl Waiting {
         }
         demand
     }
-    /// Takes off what a slot serves.
+    /// Subtracts what a slot serves.
     fn serve(&mut self, fabric: &Fabric, slot: &Slot) {
         for t in slot.transmissions() {
             let pair = (t.source.0, t.destination.0);
@@ -91,7 +91,7 @@ fn is_maximal(waiting: &Waiting, fabric: &Fabric, slot: &Slot) -> bool {
     })
 }
 
-/// Serves all, round after round; how many slots that took.
+/// Serves everything, round after round. Returns the number of slots.
 fn drain(fabric: &Fabric, mut waiting: Waiting) -> u64 {
     let mut scheduler = WeightedRoundRobin::new(PARAMETERS);
     let mut used = 0;
@@ -131,7 +131,7 @@ proptest! {
 
     #[test]
     fn an_oversubscribed_tree_takes_what_its_busiest_uplink_takes(waiting in matrix(12, 5 * SLOT, 0.8)) {
-        // With four hosts on an uplink that carries one, hosts' links are never the bottleneck.
+        // With four hosts on an uplink for one, hosts' links are never the bottleneck.
         let fabric = tree(3, 4, Rate::gbps(1));
         prop_assert_eq!(drain(&fabric, waiting.clone()), waiting.bound(&fabric));
     }
@@ -144,7 +144,7 @@ proptest! {
         let fabric = tree(3, 4, Rate::gbps(up));
         let (used, bound) = (drain(&fabric, waiting.clone()), waiting.bound(&fabric));
         prop_assert!(used >= bound);
-        // At four, the tree is non-blocking.
+        // With four, the tree is non-blocking.
         let slack = if up == 4 { 0 } else { 2 + bound / 8 };
         prop_assert!(used <= bound + slack, "{used} slots of {bound}");
     }
@@ -171,7 +171,7 @@ proptest! {
             let sent = allowed.get(j).copied().unwrap_or(0);
             prop_assert!(sent <= room);
             let wanted: u64 = before.bytes.iter().filter(|&(&(_, to), _)| to == *j).map(|(_, b)| b).sum();
-            // What is left of the room is too little to be worth a slot, or the round is over.
+            // The remaining room is too small for a slot, or the round is over.
             let full = room - sent < SLOT / 8 || sent == wanted;
             prop_assert!(full || over, "{sent} of {wanted} for {room}");
         }
@@ -189,7 +189,7 @@ proptest! {
         let mut arrivals = arrivals.into_iter();
         let mut since: BTreeMap<(u32, u32), u64> = BTreeMap::new();
         let mut now = 0u64;
-        // The largest of P and d so far: 56 pairs, and on the uplink of a tree 16.
+        // Largest P and d so far: 56 pairs, of which 16 on the uplink of a tree.
         let mut most = 0;
         for _ in 0..40 {
             for (i, j, b) in arrivals.by_ref().take(10).filter(|(i, j, _)| i != j) {
@@ -228,8 +228,8 @@ fn a_shuffle_is_a_rotation() {
 
 #[test]
 fn a_shuffle_on_the_testbeds_tree_keeps_every_uplink_busy() {
-    // 24 hosts, 8 to an edge switch: 128 pairs cross each uplink (tdma, figure 8: 1024 s of 8 s
-    // each).
+    // 24 hosts, 8 to an edge switch: 128 pairs cross each uplink (Practical TDMA, figure 8: 1024 s
+    // at 8 s each).
     let fabric = tree(3, 8, Rate::gbps(1));
     let all = (0..24).flat_map(|i| (0..24).map(move |j| ((i, j), 2 * SLOT)));
     assert_eq!(drain(&fabric, Waiting::new(24, all)), 256);
@@ -237,8 +237,8 @@ fn a_shuffle_on_the_testbeds_tree_keeps_every_uplink_busy() {
 
 #[test]
 fn shares_follow_demand() {
-    // One sender, three receivers with 1, 2 and 5 parts of the demand: so are their slots in every
-    // round.
+    // One sender, three receivers with 1, 2 and 5 parts of the demand: their slots in every round
+    // have the same proportion.
     let fabric = one_switch(4);
     let waiting = Waiting::new(4, [((0, 1), 200 * SLOT), ((0, 2), 400 * SLOT), ((0, 3), 1000 * SLOT)]);
     let mut scheduler = WeightedRoundRobin::new(PARAMETERS);

@@ -41,8 +41,9 @@ impl Numbers {
     }
 }
 
-/// Results of one run of one scheme: slots of 100 us at 10 Gb/s. In each, all hosts send by a random
-/// matching. Most slots are full, one in ten is empty, one in twenty carries the rest of a backlog.
+/// Results of one run of one scheme: slots of 100 us at 10 Gb/s. In each, all hosts send by a
+/// random matching. Most slots are full, one in ten is empty, one in twenty carries the rest of a
+/// backlog.
 pub fn results(root: &Path, hosts: u32, slots: u32) -> Folder {
     let store = Store::open(root, "shuffle").unwrap();
     let key = "00000000000000aa";

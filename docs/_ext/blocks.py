@@ -26,7 +26,7 @@ _FILE = re.compile(r"^(?:#|//) (?P<name>[\w./-]+\.\w+)$")
 
 
 class PageError(ValueError):
-    """A page does not keep to the rules."""
+    """A page breaks the rules."""
 
 
 @dataclass(frozen=True)
@@ -34,23 +34,23 @@ class Block:
     """A fenced block."""
 
     page: Path
-    #: Of the first line of its content, from 1.
+    #: Line number of its first line of content, from 1.
     line: int
     language: str
-    #: With a newline at the end of each line.
+    #: Content; each line ends with a newline.
     text: str
-    #: Why it is not run.
+    #: Reason why it is not run, if any.
     not_run: str | None = None
-    #: Why it is run on a bare clone only.
+    #: Reason why it runs on a bare clone only, if any.
     bare: str | None = None
-    #: The code with which it ends.
+    #: Expected exit code.
     exits: int = 0
-    #: What it prints on stdout, where the page says so.
+    #: Expected output on stdout, if the page has it.
     prints: Block | None = None
 
     @property
     def file(self) -> str | None:
-        """The file that a reader saves it to."""
+        """The file in which a reader saves it."""
         found = _FILE.match(self.text.partition("\n")[0]) if self.language in FILES else None
         return found["name"] if found else None
 
@@ -59,7 +59,7 @@ class Block:
 
 
 def blocks(page: Path) -> list[Block]:
-    """All blocks of a page that a reader does something with, in order. Raises :class:`PageError` where it does not keep to the rules."""
+    """All blocks of a page that a reader follows, in order. Raises :class:`PageError` if it breaks the rules."""
     lines = page.read_text(encoding="utf-8").splitlines()
     found: list[Block] = []
     comments: dict[str, str] = {}

@@ -1,8 +1,8 @@
-"""Print what the package and some of its extras need, one a line, for `pip install -r`.
+"""Print the requirements of the package and some of its extras, one per line, for `pip install -r`.
 
     python python/tools/requirements.py dev docs
 
-The package itself is not named: pip would build it.
+The package itself is left out, because pip would build it.
 """
 
 import sys

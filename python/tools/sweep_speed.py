@@ -1,11 +1,11 @@
-"""What a sweep of short runs loses to its organization over Dask: ``python
-python/tools/sweep_speed.py [RUNS [ROUNDS [WORKERS]]]``.
+"""Measure the overhead of a sweep of short runs over Dask: ``python python/tools/sweep_speed.py
+[RUNS [ROUNDS [WORKERS]]]``.
 
-By default 1000 runs, three rounds, two workers with a thread each. A round is the same runs twice,
-on the workers and on as many threads of this process, so that what else the machine does is in
-both. Printed are the share of the workers' time in which they have no task, and the time over Dask
-against that of threads; of the rounds the median one counts. What threads lose says
-``crates/sim/examples/sweep.rs``.
+The default is 1000 runs, three rounds, and two workers with a thread each. A round executes the
+same runs twice, on the workers and on as many threads of this process, so that other load of the
+machine affects both. Prints the share of the workers' time without a task, and the time over Dask
+relative to threads, both for the median round. ``crates/sim/examples/sweep.rs`` measures the
+overhead of threads.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import distributed
 
 import timeplane as tp
 
-#: That of ``crates/sim/examples/sweep.rs``.
+#: The scenario of ``crates/sim/examples/sweep.rs``.
 SCENARIO: dict[str, Any] = {
     "name": "short",
     "fabric": {"topology": {"single_switch": {"hosts": 16}}, "rate": "10 Gb/s", "propagation": "1 us"},
@@ -35,19 +35,19 @@ SCENARIO: dict[str, Any] = {
 
 
 def timed(function: Any, *args: Any) -> tuple[Any, float]:
-    """What a task answers, and the seconds that it takes."""
+    """The result of a task, and its duration in seconds."""
     begin = time.perf_counter()
     return function(*args), time.perf_counter() - begin
 
 
 class Timed(Executor):
-    """An executor that adds up how long its tasks take."""
+    """An executor that adds up the durations of its tasks."""
 
     def __init__(self, inner: Executor) -> None:
         self.inner, self.seconds, self.tasks = inner, 0.0, 0
 
     def submit(self, function: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """As the inner one, with the answer alone."""
+        """Submit to the inner executor; the future has the result only."""
         outer: Future[Any] = Future()
         inner = self.inner.submit(timed, function, *args, **kwargs)
 

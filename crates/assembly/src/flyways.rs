@@ -23,7 +23,7 @@ pub enum FieldError {
     Layout(String),
 }
 
-/// Computes which rack hears which other one, for so many racks.
+/// Computes the received power between racks, for this number of racks.
 ///
 /// # Errors
 /// If there are more racks than positions, or racks overlap.

@@ -1,12 +1,13 @@
-// SPDX-License-Identifier: Dual MIT/GPL
-// A circuit switch: frames of circuits go from the port they come in at to the one that it is connected to, and nowhere while it is dark. All
-// other frames go on to whatever else is at the port, such as a bridge.
+// SPDX-License-Identifier: Dual MIT/GPL A circuit switch. A frame of a circuit goes from its input
+// port to the port that is connected to it, and is dropped while the port is dark. All other frames
+// pass to whatever else is attached to the port, such as a bridge.
 #include <linux/bpf.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
 #define ETHER_TYPE_DATA 0x88b6
-/* In the class field, above the 11 bits of the class: the frame goes by circuit. Where bits above it are set it has no class. */
+/* A bit of the class field above the 11 bits of the class: the frame takes a circuit. If higher
+ * bits are set, the frame has no class. */
 #define CIRCUIT 0x0800
 #define NO_CLASS 0xf000
 #define UNCONNECTED 0xffffffff
@@ -20,23 +21,23 @@ struct __attribute__((packed)) data_frame {
 };
 
 struct circuit {
-	/* A number of a port, or UNCONNECTED. */
+	/* Number of a port, or UNCONNECTED. */
 	__u64 output;
-	/* When light gets through, by the monotonic clock in ns. */
+	/* When the circuit is lit, in ns of the monotonic clock. */
 	__u64 lit_at;
 };
 
 struct counters {
 	__u64 frames, bytes, forwarded, dark, unconnected, passed;
-	/* With Ethernet's header. */
+	/* Bytes with Ethernet's header. */
 	__u64 dark_bytes, unconnected_bytes;
 };
 
-/* What the switch is like, for those who set it: the program itself needs none of it. */
+/* Properties of the switch, for processes that set it. The program does not read them. */
 struct settings {
-	/* For how long ports are dark that are retuned: drawn evenly between the two. */
+	/* Dark time of retuned ports, uniformly distributed between the two. */
 	__u64 least_ns, most_ns;
-	/* Whether all ports are dark then, or those that move. */
+	/* Whether all ports are dark during a change, or only those that move. */
 	__u64 all;
 	__u64 ports;
 };
@@ -76,7 +77,7 @@ struct {
 	__type(value, struct counters);
 } counted SEC(".maps");
 
-/* "frags": the kernel also takes it where frames are longer than a page. */
+/* "frags": the kernel then accepts the program on interfaces with frames longer than a page. */
 SEC("xdp.frags")
 int circuit_switch(struct xdp_md *ctx)
 {
@@ -99,7 +100,8 @@ int circuit_switch(struct xdp_md *ctx)
 	__u64 length = bpf_xdp_get_buff_len(ctx);
 	c->frames++;
 	c->bytes += length;
-	/* In the order in which they are written: a new output is never seen with the old time. */
+	/* Read in the order in which they are written: a new output is never read with the old
+	 * time. */
 	__u64 output = *(volatile __u64 *)&circuit->output;
 	__u64 lit_at = *(volatile __u64 *)&circuit->lit_at;
 	if (output == UNCONNECTED) {

@@ -1,12 +1,12 @@
-// SPDX-License-Identifier: Dual MIT/GPL
-// Loses some of the control frames that a switch's port would send: what a scenario's `control_loss` is on real links.
+// SPDX-License-Identifier: Dual MIT/GPL Drops a random share of the control frames that a switch's
+// port sends. It implements a scenario's `control_loss` on real links.
 #include <linux/bpf.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
 #define ETHER_TYPE_SIGNAL 0x88b5
 #define ETHER_TYPE_MAC_CONTROL 0x8808
-/* TCX_DROP and TCX_NEXT, which the headers of older kernels lack. */
+/* TCX_DROP and TCX_NEXT, which older kernel headers lack. */
 #define DROP 2
 #define NEXT -1
 

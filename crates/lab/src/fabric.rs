@@ -18,63 +18,63 @@ pub const MOST_HOSTS: u16 = 1000;
 /// The interface of every host and of the controller.
 pub const INTERFACE: &str = "eth0";
 /// The switch's port towards the controller.
-pub const MANAGER_PORT: &str = "pm";
+pub const CONTROLLER_PORT: &str = "pm";
 /// The bridge itself.
 const BRIDGE: &str = "br0";
 
 /// What a fabric is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FabricParameters {
-    /// Of the lab: 1 to 32 lower-case letters and digits, the first a letter. Namespaces begin with
-    /// it.
+    /// Name of the lab: 1 to 32 lower-case letters and digits, the first one a letter. It is the
+    /// prefix of the namespaces' names.
     pub name: String,
-    /// How many hosts: 1 to [`MOST_HOSTS`].
+    /// Number of hosts: 1 to [`MOST_HOSTS`].
     pub hosts: u16,
-    /// Of every link, in bytes without Ethernet's header: 68 to 65 521.
+    /// MTU of every link, in bytes without Ethernet's header: 68 to 65 521.
     pub mtu: u32,
-    /// What every port towards a host gives; `None` is as fast as the machine.
+    /// Limit of every port towards a host; `None` for as fast as the machine.
     pub limit: Option<PortLimit>,
 }
 
-/// How fast a port sends to its host, and how much waits there. Control frames (EtherTypes 0x88B5
-/// and 0x8808) go before all others, and are neither slowed nor lost: a signal in the queue of what
-/// it rules over would be late by all of it.
+/// The rate of a port towards its host, and the size of its queue. Control frames (EtherTypes
+/// 0x88B5 and 0x8808) have priority, and are neither delayed nor dropped: a signal behind the data
+/// that it governs would be late by the length of the queue.
 ///
-/// What waits here still counts as under way at the socket that sent it: one with the usual 200 kB
-/// is held back
+/// Frames in this queue still count against the send buffer of their socket. A socket with the
+/// usual 200 kB blocks
 /// ([`PacketSocket::set_send_buffer`](timeplane_live::packet_socket::PacketSocket::set_send_buffer))
-/// before a larger buffer is full.
+/// before a larger queue is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortLimit {
-    /// Of frames with their header, without preamble, FCS and gap: 8 kbit/s to 100 Gbit/s. A bound
-    /// that a busy machine falls short of: where eight processes shared two cores, 10 and 100
+    /// Rate of frames with their header, without preamble, FCS and inter-frame gap: 8 kbit/s to 100
+    /// Gbit/s. A busy machine may not reach it: with eight processes on two cores, 10 and 100
     /// Mbit/s were exact, and 500 Mbit/s gave 270.
     pub rate: Rate,
-    /// What may wait, frames with their header: one frame of the MTU to 1 GB. What comes on top is
-    /// lost.
+    /// Size of the queue, in bytes of frames with their header: from one frame of the MTU to 1 GB.
+    /// Frames that do not fit are dropped.
     pub buffer: Bytes,
 }
 
-/// Why there is no fabric.
+/// Why a fabric cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum FabricError {
     /// A parameter is out of bounds.
     #[error("{what} is {found}: expected {allowed}")]
     Parameter {
-        /// Which.
+        /// Name of the parameter.
         what: &'static str,
-        /// As it was.
+        /// The invalid value.
         found: String,
-        /// What it may be.
+        /// The allowed values.
         allowed: String,
     },
     /// Another process has a lab of this name.
     #[error("a lab named {0} is running: stop it, or choose another name")]
     Running(String),
-    /// The file that a running lab holds cannot be had.
+    /// The lock file of the lab cannot be opened or locked.
     #[error("{}: {source}", path.display())]
     Lock {
-        /// Where it is.
+        /// Path of the lock file.
         path: PathBuf,
         /// The system's message.
         source: std::io::Error,
@@ -91,7 +91,7 @@ impl FabricParameters {
         if !(1..=MOST_HOSTS).contains(&self.hosts) {
             return error("the number of hosts", self.hosts.to_string(), format!("1 to {MOST_HOSTS}"));
         }
-        // A veth's MTU ends where a frame's length has 16 bits.
+        // A veth's MTU is limited by the 16 bits of a frame's length.
         if !(68..=65_521).contains(&self.mtu) {
             return error("the MTU", self.mtu.to_string(), "68 to 65521".into());
         }
@@ -111,8 +111,8 @@ impl PortLimit {
         }
         Ok(())
     }
-    /// What may go at once after a pause. Half a millisecond makes good that the kernel's timers
-    /// are late; less than two frames would slow it down for good.
+    /// The burst after a pause. Half a millisecond compensates for late timers of the kernel; less
+    /// than two frames would lower the rate permanently.
     fn burst(&self, mtu: u32) -> u64 {
         self.rate.bytes_in(Duration::from_us(500)).get().max(2 * (u64::from(mtu) + 14))
     }
@@ -132,7 +132,7 @@ fn station_mac(kind: u8, number: u16) -> MacAddress {
 }
 /// The address of a host, in 10.116.0.0/16.
 pub fn host_ip(host: u16) -> Ipv4Addr {
-    // Neither .0 nor .255: some programs take them for a network's own.
+    // Neither .0 nor .255, which some programs treat as addresses of the network itself.
     Ipv4Addr::new(10, 116, (host / 250) as u8, (host % 250) as u8 + 1)
 }
 /// The address of the controller, in the same network.
@@ -144,7 +144,7 @@ pub fn host_port(host: u16) -> String {
     format!("p{host}")
 }
 
-/// A running fabric; dropped, it is gone with all that was sent over it.
+/// A running fabric. Dropping it removes its namespaces and links.
 #[derive(Debug)]
 pub struct Fabric {
     parameters: FabricParameters,
@@ -152,17 +152,17 @@ pub struct Fabric {
     hosts: Vec<Namespace>,
     controller: Namespace,
     switch: Namespace,
-    // The last to go: the name is free once nothing bears it.
+    // Dropped last: the name is free once no namespace has it.
     _lock: Lock,
 }
 
 impl Fabric {
-    /// Makes one, after it has removed what a killed lab of the same name has left. Needs
+    /// Creates a fabric after removing what a killed lab of the same name has left. Needs
     /// CAP_NET_ADMIN and CAP_SYS_ADMIN.
     ///
     /// # Errors
-    /// If a parameter is out of bounds, a lab of this name runs, or the system refuses
-    /// something; nothing is left then.
+    /// If a parameter is out of bounds, a lab of this name runs, or the system refuses an
+    /// operation. Nothing is left behind.
     pub fn start(parameters: &FabricParameters) -> Result<Self, FabricError> {
         parameters.check()?;
         let name = &parameters.name;
@@ -180,12 +180,12 @@ impl Fabric {
         Ok(fabric)
     }
 
-    /// Every station: its namespace, the port it is at, its addresses, and the port's own MAC
-    /// address, which nobody sends to.
+    /// Connects every station: its namespace, its port, its addresses, and the port's own MAC
+    /// address, to which no frame is sent.
     fn stations(&self) -> impl Iterator<Item = (&Namespace, String, MacAddress, Ipv4Addr, MacAddress)> {
         let host = |(h, n): (u16, _)| (n, host_port(h), host_mac(h), host_ip(h), station_mac(2, h));
         let controller =
-            (&self.controller, MANAGER_PORT.to_owned(), controller_mac(), controller_ip(), station_mac(3, 0));
+            (&self.controller, CONTROLLER_PORT.to_owned(), controller_mac(), controller_ip(), station_mac(3, 0));
         (0..).zip(&self.hosts).map(host).chain([controller])
     }
 
@@ -196,8 +196,7 @@ impl Fabric {
             ports,
             "link add {BRIDGE} type bridge stp_state 0 mcast_snooping 0 ageing_time 0 forward_delay 0\nlink set {BRIDGE} mtu {mtu} up"
         );
-        // Super-frames would count as one in the switch's programs, and exceed what a slot has room
-        // for.
+        // The switch's programs would count a super-frame as one frame, and it may exceed a slot.
         let plain = format!("gso_max_segs 1 gro_max_size {}", (mtu + 14).max(1514));
         for (station, port, mac, _, own) in self.stations() {
             let at = station.name();
@@ -220,7 +219,7 @@ impl Fabric {
             }
             netns::batch("ip", Some(station.name()), &lines)?;
         }
-        // The bridge forwards to a port once a worker has noticed that it has a carrier.
+        // The bridge forwards to a port only after a kernel worker has noticed its carrier.
         let forwards = || {
             let ports = netns::bridge(&format!("-n {switch} link show"))?;
             Ok(ports.lines().filter(|l| l.contains("state forwarding")).count() == self.hosts.len() + 1)
@@ -228,11 +227,11 @@ impl Fabric {
         netns::until(forwards, &format!("a port of {switch}"))
     }
 
-    /// Changes how fast the switch sends to a host. What waits there stays, if there is a limit
-    /// before and after.
+    /// Changes the rate at which the switch sends to a host. Queued frames stay if there is a limit
+    /// before and after the change.
     ///
     /// # Errors
-    /// If the limit is out of bounds, or there is no such host.
+    /// If the limit is out of bounds, or the host does not exist.
     pub fn set_limit(&mut self, host: u16, limit: Option<PortLimit>) -> Result<(), FabricError> {
         let Some(&before) = self.limits.get(usize::from(host)) else {
             let allowed = format!("0 to {}", self.hosts.len() - 1);
@@ -257,8 +256,8 @@ impl Fabric {
                         "class add dev {port} parent 1: classid 1:1 htb rate 100gbit burst 1mb quantum 60000"
                     );
                 }
-                // A token bucket with a queue of its own. There is a plain one (tbf), which would
-                // have the control frames wait too.
+                // A token bucket with a queue of its own. The plain one (tbf) would delay control
+                // frames too.
                 let _ = writeln!(
                     lines,
                     "class {verb} dev {port} parent 1: classid 1:2 htb rate {rate}bit burst {burst} cburst {burst} quantum 60000"
@@ -279,7 +278,7 @@ impl Fabric {
         Ok(())
     }
 
-    /// As it was made.
+    /// The parameters that the fabric was created with.
     pub fn parameters(&self) -> &FabricParameters {
         &self.parameters
     }
@@ -301,8 +300,8 @@ impl Fabric {
     }
 }
 
-/// Whether a lab of this name makes namespaces of that name; what comes after the lab's name and a
-/// dash.
+/// Returns the part of a namespace's name after the lab's name and a dash, if the namespace belongs
+/// to a lab of this name.
 fn is_ours(rest: &str) -> bool {
     matches!(rest, "sw" | "m") || rest.strip_prefix('h').is_some_and(|n| n.parse::<u16>().is_ok())
 }

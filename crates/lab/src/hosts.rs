@@ -25,47 +25,48 @@ use timeplane_live::tuner::CircuitError;
 use timeplane_model::Duration;
 use timeplane_protocol::wire::{PORT, SignalEncoding};
 
-/// What the daemons of a lab are told.
+/// Parameters of the daemons of a lab.
 #[derive(Clone, Debug)]
 pub struct HostsParameters {
     /// The program `timeplane-live`.
     pub program: PathBuf,
-    /// A folder for keys, configurations, sockets and logs; it is made.
+    /// A folder for keys, configurations, sockets and logs. It is created.
     pub folder: PathBuf,
-    /// The scenario, and which of its schemes.
+    /// The scenario's file.
     pub scenario: PathBuf,
-    /// The scheme.
+    /// Name of a scheme of the scenario.
     pub scheme: String,
-    /// How many controllers: two where one stands by.
+    /// Number of controllers: two for a controller with a standby.
     pub controllers: u32,
-    /// How signals travel.
+    /// Encoding of signals.
     pub encoding: SignalEncoding,
-    /// What gates do.
+    /// Whether gates enforce slots or only observe them.
     pub mode: Mode,
-    /// Which frames wait.
+    /// Which traffic is gated.
     pub scope: Scope,
-    /// For how long agents believe a controller that is not heard of.
+    /// How long agents trust a controller that is silent.
     pub lease: Duration,
-    /// What gates are after that.
+    /// State of a gate after the lease.
     pub safe: SafeState,
-    /// Every host has a TUN interface, in the network 10.99.0.0/16.
+    /// Whether every host has a TUN interface, in the network 10.99.0.0/16.
     pub tun: bool,
-    /// Real-time priority, where it may.
+    /// Whether daemons ask for real-time priority.
     pub real_time: bool,
-    /// The circuit switch of a scheme that plans circuits, and the packet switch beside it.
+    /// The circuit switch and the packet switch of a scheme that plans circuits.
     pub circuits: Option<CircuitFabric>,
-    /// The share of grants and rates that is lost, 0 to 1.
+    /// Probability that a grant or rate is lost, 0 to 1.
     pub control_loss: f64,
-    /// Controllers have a status page, at 127.0.0.1 in their namespace: see [`Hosts::metrics`].
+    /// Whether controllers have a status page, at 127.0.0.1 in their namespace. See
+    /// [`Hosts::metrics`].
     pub status: bool,
-    /// At this port, that of the first controller, and with the token in this file; nothing: at a
-    /// port of the lab's, with tokens of their own.
+    /// Port of the first controller's page and the file of its token. If `None`, the lab chooses
+    /// the ports, and each page has a token of its own.
     pub page: Option<(u16, PathBuf)>,
 }
 
 impl HostsParameters {
-    /// One controller, the default encoding, enforcing gates that close after a second of silence,
-    /// no TUN.
+    /// Defaults: one controller, the default encoding, gates that enforce slots and close after a
+    /// second of silence, and no TUN interface.
     pub fn new(
         program: impl Into<PathBuf>,
         folder: impl Into<PathBuf>,
@@ -93,19 +94,19 @@ impl HostsParameters {
     }
 }
 
-/// Why the daemons of a lab do not run.
+/// Why the daemons of a lab cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum HostsError {
-    /// The namespaces.
+    /// The namespaces cannot be created.
     #[error(transparent)]
     Fabric(#[from] FabricError),
-    /// The keys.
+    /// Keys or certificates cannot be created.
     #[error(transparent)]
     Keys(#[from] KeyError),
-    /// The circuit switch.
+    /// The circuit switch cannot be created.
     #[error(transparent)]
     Circuits(#[from] CircuitError),
-    /// Where others find it.
+    /// The circuit switch cannot be pinned in a BPF file system.
     #[error(transparent)]
     Pin(#[from] timeplane_live::bpf::BpfError),
     /// A file or process failed.
@@ -119,7 +120,7 @@ pub enum HostsError {
     /// A daemon did not start.
     #[error("{name} did not start within {seconds} s; end of its log:\n{said}")]
     Begin {
-        /// Which.
+        /// Name of the daemon, as `controller-0`.
         name: String,
         /// Waiting time in seconds.
         seconds: u64,
@@ -133,10 +134,10 @@ fn io(what: impl std::fmt::Display) -> impl FnOnce(std::io::Error) -> HostsError
     move |source| HostsError::Io { what, source }
 }
 
-/// Controllers and agents at work; dropped, they end.
+/// Running controllers and agents. Dropping the value ends them.
 #[derive(Debug)]
 pub struct Hosts {
-    // Before the namespaces that they are in.
+    // Dropped before the namespaces of the processes.
     controllers: Vec<Daemon>,
     agents: Vec<Daemon>,
     parameters: HostsParameters,
@@ -144,7 +145,7 @@ pub struct Hosts {
     fabric: Fabric,
 }
 
-/// A process, and where it is.
+/// A daemon's process and its namespace.
 #[derive(Debug)]
 struct Daemon {
     name: String,
@@ -152,17 +153,17 @@ struct Daemon {
     child: Option<Child>,
 }
 
-/// How long a daemon may take to begin.
+/// Maximum time that a daemon may take to start.
 const PATIENCE: Wait = Wait::from_secs(30);
 
 impl Hosts {
-    /// Makes the namespaces, keys and configurations, starts all daemons, and waits until every
-    /// agent has heard of every other one.
+    /// Creates namespaces, keys and configurations, starts all daemons, and waits until every agent
+    /// knows all others.
     ///
-    /// The daemons end with the thread that calls this, however it ends.
+    /// The daemons end when the calling thread ends, for whatever reason.
     ///
     /// # Errors
-    /// If something cannot be made, or a daemon does not begin.
+    /// If something cannot be created, or a daemon does not start.
     pub fn start(parameters: HostsParameters, fabric: &FabricParameters) -> Result<Self, HostsError> {
         let mut fabric = Fabric::start(fabric)?;
         let circuits = parameters.circuits.as_ref().map(|of| Circuits::start(&mut fabric, of)).transpose()?;
@@ -207,7 +208,7 @@ impl Hosts {
         PORT + place as u16
     }
 
-    /// Where a controller's status page is, in its namespace.
+    /// Address of a controller's status page in its namespace.
     fn page(&self, place: u32) -> SocketAddr {
         metrics::page(self.parameters.page.as_ref().map_or(metrics::PORT, |p| p.0), place)
     }
@@ -280,7 +281,7 @@ impl Hosts {
         let path = daemon.folder.join("log");
         let log = std::fs::File::options().create(true).append(true).open(&path).map_err(io(path.display()))?;
         let mut command = namespace.command(&self.parameters.program);
-        // SAFETY: between fork and exec it makes one system call, and touches no memory.
+        // SAFETY: between fork and exec the closure makes one system call, and touches no memory.
         unsafe {
             command.pre_exec(|| nix::sys::prctl::set_pdeathsig(Signal::SIGTERM).map_err(std::io::Error::from));
         }
@@ -330,10 +331,10 @@ impl Hosts {
         self.start_daemon("agent", host)
     }
 
-    /// Waits until every agent that runs has heard of every other one that does.
+    /// Waits until every running agent knows all other running agents.
     ///
     /// # Errors
-    /// If that takes too long.
+    /// If the agents take too long.
     pub fn wait_for_all(&mut self) -> Result<(), HostsError> {
         let all = self.agents.iter().filter(|a| a.child.is_some()).count();
         let joined = |folder: &Path| {
@@ -343,27 +344,27 @@ impl Hosts {
         self.agents.iter_mut().filter(|a| a.child.is_some()).try_for_each(|a| a.wait(joined))
     }
 
-    /// Ends a controller at once, as a crash does.
+    /// Kills a controller, as a crash would.
     pub fn kill_controller(&mut self, place: usize) {
         self.controllers[place].end(Signal::SIGKILL);
     }
 
-    /// Ends an agent at once, as a crash does; its gate stays.
+    /// Kills an agent, as a crash would. Its gate stays.
     pub fn kill_agent(&mut self, host: usize) {
         self.agents[host].end(Signal::SIGKILL);
     }
 
-    /// Tells an agent to end.
+    /// Asks an agent to end.
     pub fn stop_agent(&mut self, host: usize) {
         self.agents[host].end(Signal::SIGTERM);
     }
 
-    /// Tells a controller to end.
+    /// Asks a controller to end.
     pub fn stop_controller(&mut self, place: usize) {
         self.controllers[place].end(Signal::SIGTERM);
     }
 
-    /// What an agent has counted: as it shows it now, or as it was when it ended in good order.
+    /// The counters of an agent: the current ones, or the last ones if it has ended in good order.
     pub fn snapshot(&self, host: usize) -> Option<Snapshot> {
         let folder = &self.agents[host].folder;
         let now = client::Agent::new(folder.join("agent.sock")).status().ok();
@@ -371,16 +372,16 @@ impl Hosts {
             .and_then(|s| serde_json::from_value(s).ok())
     }
 
-    /// How many controllers there are.
+    /// Number of controllers.
     pub fn controllers(&self) -> usize {
         self.controllers.len()
     }
 
-    /// What a controller counts, by the names of its status page without `timeplane_` and `_total`.
-    /// Needs [`HostsParameters::status`].
+    /// The counters of a controller, by the names of its status page without `timeplane_` and
+    /// `_total`. Needs [`HostsParameters::status`].
     ///
     /// # Errors
-    /// If it has no page, or does not run.
+    /// If the controller has no page, or does not run.
     pub fn metrics(&self, place: usize) -> Result<BTreeMap<String, f64>, HostsError> {
         let name = format!("{}'s status page", self.controllers[place].name);
         let token = self.controllers[place].folder.join("status.token");
@@ -388,22 +389,22 @@ impl Hosts {
         self.fabric.controller().enter(read).map_err(FabricError::from)?
     }
 
-    /// For programs on a host.
+    /// The agent's interface for programs on a host.
     pub fn client(&self, host: usize) -> client::Agent {
         client::Agent::new(self.agents[host].folder.join("agent.sock"))
     }
 
-    /// What a daemon has said: `controller-0`, `host-3`.
+    /// The log of a daemon, by its name, as `controller-0` or `host-3`.
     pub fn log(&self, name: &str) -> String {
         std::fs::read_to_string(self.parameters.folder.join(name).join("log")).unwrap_or_default()
     }
 
-    /// Where a daemon's files are.
+    /// The folder of a daemon's files.
     pub fn folder(&self, name: &str) -> PathBuf {
         self.parameters.folder.join(name)
     }
 
-    /// The circuit switch, where there is one.
+    /// The circuit switch, if the scheme plans circuits.
     pub fn circuits(&self) -> Option<&Circuits> {
         self.circuits.as_ref()
     }
@@ -413,27 +414,27 @@ impl Hosts {
         &self.fabric
     }
 
-    /// The namespaces, to change links.
+    /// The fabric of the namespaces, to change its links.
     pub fn fabric_mut(&mut self) -> &mut Fabric {
         &mut self.fabric
     }
 }
 
 impl Hosts {
-    /// Stops all daemons and waits for them. Their counters stay in their
-    /// [snapshots](Self::snapshot) still.
+    /// Stops all daemons and waits for them. Their counters remain available from
+    /// [`snapshot`](Self::snapshot).
     pub fn stop(&mut self) {
-        // Agents first: they take their gates with them.
+        // Agents first: they remove their gates.
         for daemon in self.agents.iter_mut().chain(&mut self.controllers) {
             daemon.signal(Signal::SIGTERM);
         }
-        // Not told twice, which would end them at once.
+        // Signaled only once, as a second signal would kill them.
         for daemon in self.agents.iter_mut().chain(&mut self.controllers) {
             daemon.wait_for_end();
         }
     }
 
-    /// What a controller has counted, once it has ended in good order.
+    /// The counters of a controller that has ended in good order.
     pub fn controller_counters(&self, place: usize) -> Option<BTreeMap<String, u64>> {
         let file = self.controllers[place].folder.join("last.json");
         serde_json::from_str(&std::fs::read_to_string(file).ok()?).ok()

@@ -15,38 +15,38 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use timeplane_live::keys::files;
-use timeplane_live::observer::Report;
+use timeplane_live::observer::ObserverReport;
 use timeplane_live::status::{StatusError, Token};
 use timeplane_live::thread::Background;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
 
-/// Connections that are passed on at a time, to each controller.
+/// Maximum number of concurrent connections to each controller.
 const CONNECTIONS: usize = 32;
-/// What a controller's page may take for an answer to an observer.
+/// Maximum time that a controller's page may take to answer the observer's report.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Why a lab has no page.
+/// Why a lab cannot offer a page.
 #[derive(Debug, thiserror::Error)]
 pub enum PageError {
-    /// No socket, or no thread.
+    /// The socket or its thread cannot be created.
     #[error("cannot listen on {address} for the page: {source}")]
     Listen {
-        /// Where.
+        /// Address of the socket.
         address: SocketAddr,
         /// The system's message.
         source: io::Error,
     },
-    /// The port leaves no room for those of all controllers.
+    /// The port is too high: other controllers need the ports after it.
     #[error("page {port}: controller {place} would get a port above 65535: expected 0 to {}", 65535 - place)]
     Port {
-        /// As asked for.
+        /// The requested port.
         port: u16,
-        /// Which controller.
+        /// Number of the controller without a port.
         place: u32,
     },
-    /// No token.
+    /// The token cannot be created.
     #[error(transparent)]
     Token(#[from] StatusError),
     /// The token cannot be written.
@@ -54,10 +54,10 @@ pub enum PageError {
     Keys(#[from] timeplane_live::keys::KeyError),
 }
 
-/// Where a lab's controllers are, while a run lasts.
+/// The namespace of a lab's controllers while a run lasts.
 type Inside = Arc<Mutex<Option<PathBuf>>>;
 
-/// Pages of a lab, until they are dropped.
+/// The pages of a lab. They disappear when the value is dropped.
 #[derive(Debug)]
 pub struct Pages {
     port: u16,
@@ -70,8 +70,8 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// Listens on loopback at `port`, and at the ports after it for controllers that stand by; at 0
-    /// the system chooses.
+    /// Listens on loopback at `port`, and at the ports after it for standby controllers. With 0 the
+    /// system chooses.
     ///
     /// # Errors
     /// If a port is taken.
@@ -101,12 +101,13 @@ impl Pages {
         Ok(Self { port, controllers, token, inside, seen, _relays: relays, _teller: teller })
     }
 
-    /// The port of the first controller's.
+    /// Port of the first controller's page.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// For a browser, one of each controller: who knows one can see what the controller shows.
+    /// URLs for a browser, one for each controller. They contain the token: whoever knows a URL can
+    /// see the page.
     pub fn addresses(&self) -> Vec<String> {
         let digits = self.token.digits();
         (0..self.controllers)
@@ -114,32 +115,32 @@ impl Pages {
             .collect()
     }
 
-    /// Writes the token that controllers are to have.
+    /// Writes the token to a file for the controllers.
     ///
     /// # Errors
-    /// If that cannot be done.
+    /// If the file cannot be written.
     pub fn write_token(&self, path: &Path) -> Result<(), PageError> {
         Ok(files::write(path, files::PRIVATE, &format!("{}\n", self.token.digits()), true)?)
     }
 
-    /// Controllers are in this namespace now, or in none.
+    /// Sets the namespace that the controllers are in; `None` between two runs.
     pub fn lead_to(&self, namespace: Option<PathBuf>) {
         *self.inside.lock().unwrap_or_else(PoisonError::into_inner) = namespace;
-        // What was seen of the last run is not of this one.
+        // The last run's report is not valid for this one.
         self.seen.send_replace(None);
     }
 
-    /// What an observer has seen by now.
-    pub fn observed(&self, report: &Report) {
+    /// Sends a report of the observer to the pages.
+    pub fn observed(&self, report: &ObserverReport) {
         self.seen.send_replace(serde_json::to_string(report).ok());
     }
 }
 
-/// A connection from inside of the namespace to a page there.
+/// Connects to a page from inside its namespace.
 async fn connect(inside: &Inside, address: SocketAddr) -> io::Result<tokio::net::TcpStream> {
     let namespace = inside.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let namespace = namespace.ok_or(io::ErrorKind::NotConnected)?;
-    // A thread of its own: it never leaves the namespace again.
+    // This needs a thread of its own, as it never leaves the namespace again.
     let enter = move || {
         setns(File::open(namespace)?, CloneFlags::CLONE_NEWNET)?;
         TcpStream::connect_timeout(&address, PATIENCE)
@@ -160,13 +161,13 @@ async fn relay(listener: std::net::TcpListener, inside: Inside, address: SocketA
     loop {
         let Ok(place) = places.clone().acquire_owned().await else { return };
         let Ok((mut outside, _)) = listener.accept().await else {
-            // No descriptor is left, mostly: there will be one.
+            // Usually all file descriptors are in use: try again later.
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
         let inside = Arc::clone(&inside);
         tokio::spawn(async move {
-            // Where nobody is there, the connection ends, and the browser comes again.
+            // Without a controller the connection ends, and the browser reconnects.
             if let Ok(mut within) = connect(&inside, address).await {
                 let _ = copy_bidirectional(&mut outside, &mut within).await;
             }
@@ -193,7 +194,7 @@ async fn tell(mut seen: watch::Receiver<Option<String>>, inside: Inside, port: u
                 stream.take(4096).read_to_end(&mut answer).await?;
                 Ok::<_, io::Error>(answer)
             };
-            // A controller that is killed comes again, and hears the next.
+            // A killed controller restarts, and gets the next report.
             match timeout(PATIENCE, told).await {
                 Ok(Ok(answer)) if answer.starts_with(b"HTTP/1.1 204 ") => {}
                 Ok(Ok(answer)) => {

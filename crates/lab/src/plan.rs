@@ -24,33 +24,33 @@ pub enum PlanError {
     /// The scenario has no such scheme.
     #[error("unknown scheme `{name}`{}", hint(.nearest))]
     Scheme {
-        /// As it was named.
+        /// The unknown name.
         name: String,
-        /// The one that may be meant.
+        /// A scheme with a similar name.
         nearest: Option<String>,
     },
-    /// It has none, or one that only the simulator has.
+    /// The scheme has no plan, or one that only the simulator supports.
     #[error("scheme `{scheme}`: {what}: expected `plan.tdma` with `signals`, `plan.rates` or `plan.circuits`")]
     NotLive {
-        /// The scheme.
+        /// Name of the scheme.
         scheme: String,
-        /// What it is.
+        /// Description of what the scheme plans instead.
         what: String,
     },
     /// The fabric cannot be built.
     #[error(transparent)]
     Fabric(#[from] FabricError),
-    /// Its controller cannot be built.
+    /// The scheme's controller cannot be built.
     #[error(transparent)]
     Agents(#[from] AssemblyError),
     /// An encoding has fewer classes than the hosts need.
     #[error("encoding with {classes} classes: expected at least {needed}, which {hosts} hosts need")]
     Classes {
-        /// Of the encoding.
+        /// Number of classes of the encoding.
         classes: u16,
-        /// Of the fabric.
+        /// Number of hosts of the fabric.
         hosts: u32,
-        /// One or three for each.
+        /// Classes that each host needs: one or three.
         needed: u32,
     },
 }
@@ -62,21 +62,21 @@ fn hint(nearest: &Option<String>) -> String {
 /// A scheme of a scenario, ready for real hosts.
 #[derive(Clone, Debug)]
 pub struct LivePlan {
-    /// The scenario's name for it.
+    /// Name of the scheme in the scenario.
     pub scheme: String,
-    /// All hosts and links.
+    /// The fabric with all hosts and links.
     pub fabric: Arc<Fabric>,
     spec: PlanSpec,
-    /// Of a plan of circuits.
+    /// The circuit fabric of a plan of circuits.
     circuits: Option<CircuitFabric>,
     mtu: u32,
 }
 
 impl LivePlan {
-    /// Of a scheme of a scenario.
+    /// The plan of a scheme of a scenario.
     ///
     /// # Errors
-    /// If there is none of that name, or it is nothing that real hosts do.
+    /// If the scheme does not exist, or real hosts do not support it.
     pub fn new(scenario: &Scenario, scheme: &str) -> Result<Self, PlanError> {
         let unknown = || PlanError::Scheme {
             name: scheme.to_owned(),
@@ -118,7 +118,8 @@ impl LivePlan {
         Ok(Self { scheme: scheme.to_owned(), fabric, spec, circuits, mtu: scenario.fabric.mtu.get() as u32 })
     }
 
-    /// Whether signals alone open and close gates; rates do it otherwise, or beside them.
+    /// Whether signals alone open and close gates. In other plans rates do so, alone or in
+    /// addition.
     pub fn by_signal(&self) -> bool {
         matches!(self.spec, PlanSpec::Tdma(_))
     }

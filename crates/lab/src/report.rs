@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use timeplane_live::agent::Snapshot;
-use timeplane_live::observer::Report;
+use timeplane_live::observer::ObserverReport;
 use timeplane_model::Rate;
 
 /// A slot as a controller has written it down.
@@ -111,7 +111,7 @@ fn together(newer: Snapshot, older: Snapshot) -> Snapshot {
 }
 
 /// The content of `live.json`.
-pub fn live_json(seen: Option<&Report>, rate: Rate, counted: &Counted, programs: &Programs) -> Value {
+pub fn live_json(seen: Option<&ObserverReport>, rate: Rate, counted: &Counted, programs: &Programs) -> Value {
     let us = |ns: u64| ns as f64 / 1e3;
     let mut live = json!({
         "ended": match programs.ended {

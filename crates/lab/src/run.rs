@@ -13,7 +13,7 @@ use crate::loss::Loss;
 use crate::page::{PageError, Pages};
 use crate::plan::{LivePlan, PlanError};
 use crate::report::{Counted, live_json};
-use crate::tables::{Done, RecordError, measured};
+use crate::tables::{CompletedRun, RecordError, measured};
 use crate::workload::{self, Ended, MOST_FLOWS, Programs};
 use serde_json::{Value, json};
 use std::cell::{Cell, OnceCell};
@@ -66,37 +66,37 @@ pub struct Options {
 /// Why a lab rejects a scenario, or why a run failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// A lab does not support it.
+    /// A lab does not support the scenario.
     #[error("{0}")]
     Unsupported(String),
-    /// The scheme.
+    /// The scheme's plan does not run on real hosts.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// The daemons.
+    /// The daemons cannot run.
     #[error(transparent)]
     Lab(#[from] hosts::HostsError),
-    /// A namespace.
+    /// A namespace cannot be entered.
     #[error(transparent)]
     Net(#[from] timeplane_live::netns::NetError),
-    /// The observer.
+    /// The observer cannot be attached or read.
     #[error(transparent)]
     Observer(#[from] ObserverError),
-    /// The loss of signals.
+    /// The program that drops signals cannot be attached.
     #[error(transparent)]
     Loss(#[from] timeplane_live::bpf::BpfError),
-    /// What happened in the run.
+    /// The run cannot be recorded, as bytes are missing or wrong.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// The results.
+    /// The results cannot be written.
     #[error(transparent)]
     Results(#[from] ResultsError),
-    /// The page's token.
+    /// The controllers' pages cannot be offered.
     #[error(transparent)]
     Page(#[from] PageError),
-    /// A file.
+    /// A file of the run cannot be read or written.
     #[error("{path}: {source}")]
     File {
-        /// The file.
+        /// Path of that file.
         path: PathBuf,
         /// The system's message.
         source: std::io::Error,
@@ -276,7 +276,7 @@ impl Driver for DaemonLab {
         let counted = Counted::read(&lab.hosts, ready.plan.controllers(), &failures)?;
         let counted = Counted { lost_signals, ..counted };
         drop(lab);
-        let done = Done {
+        let done = CompletedRun {
             scenario: &point.point.scenario,
             run,
             plan: &ready.plan,
@@ -298,7 +298,7 @@ impl Driver for DaemonLab {
 struct Lab<'a> {
     observer: Option<Observer>,
     loss: Option<Loss>,
-    _led: Option<Led<'a>>,
+    _forwarding: Option<PageForwarding<'a>>,
     hosts: Hosts,
 }
 
@@ -338,7 +338,7 @@ impl DaemonLab {
             Err(_) if watch.is_cancelled() => return Ok(None),
             hosts => hosts?,
         };
-        let led = pages.map(|pages| Led::to(pages, hosts.fabric().controller().path()));
+        let led = pages.map(|pages| PageForwarding::to(pages, hosts.fabric().controller().path()));
         let ports = hosts.fabric().ports();
         let inside = hosts.fabric().switch();
         // Lost signals are hidden from the observer, as they are from the host.
@@ -350,7 +350,7 @@ impl DaemonLab {
             return Ok(None);
         }
         self.looked_at.set(true);
-        Ok(Some(Lab { observer, loss, _led: led, hosts }))
+        Ok(Some(Lab { observer, loss, _forwarding: led, hosts }))
     }
 
     /// Writes the scenario of a point for the controllers.
@@ -383,7 +383,7 @@ impl DaemonLab {
             {
                 shown = Instant::now();
                 // A report that cannot be read now fails the run at its end.
-                let _ = observer.report().map(|report: observer::Report| pages.observed(&report));
+                let _ = observer.report().map(|report: observer::ObserverReport| pages.observed(&report));
             }
             failed = failures.due(now, hosts);
             failed.is_ok() && !watch.is_cancelled()
@@ -456,16 +456,16 @@ fn wait_for_a_page(hosts: &Hosts, watch: &Watch<'_>) -> bool {
 }
 
 /// Leads the pages to the controllers of a run until it is dropped.
-struct Led<'a>(&'a Pages);
+struct PageForwarding<'a>(&'a Pages);
 
-impl<'a> Led<'a> {
+impl<'a> PageForwarding<'a> {
     fn to(pages: &'a Pages, namespace: PathBuf) -> Self {
         pages.lead_to(Some(namespace));
         Self(pages)
     }
 }
 
-impl Drop for Led<'_> {
+impl Drop for PageForwarding<'_> {
     fn drop(&mut self) {
         self.0.lead_to(None);
     }

@@ -63,8 +63,8 @@ pub enum RecordError {
     Results(#[from] ResultsError),
 }
 
-/// A run that is over.
-pub struct Done<'a> {
+/// A completed run, to be recorded.
+pub struct CompletedRun<'a> {
     /// The point's scenario.
     pub scenario: &'a Scenario,
     /// Its scheme, point and seed.
@@ -81,7 +81,7 @@ pub struct Done<'a> {
     pub links: &'a LinkCounts,
 }
 
-impl Done<'_> {
+impl CompletedRun<'_> {
     /// Checks that nothing was lost or changed, fills the tables, and gives the summary.
     ///
     /// # Errors

@@ -17,34 +17,33 @@ use timeplane_workload::FlowArrival;
 
 /// The most flows of a run: each has a port of its own.
 pub const MOST_FLOWS: usize = 60_000;
-/// A run in which no byte has come for so long is over.
+/// A run ends when no byte has arrived for this time.
 pub const STALLED: Wait = Wait::from_secs(30);
-/// So long before a flow begins, its programs do: the receiver listens, the sender has asked for a
-/// stream.
+/// How long before a flow its programs start: the receiver listens, and the sender opens a stream.
 const LEAD: Duration = Duration::from_ms(250);
-/// Bytes that a program writes or reads at a time.
+/// Bytes per read or write of a program.
 const CHUNK: usize = 32 << 10;
-/// Bytes that a program has made before its flow arrives.
+/// Bytes that a program prepares before its flow arrives.
 const AHEAD: u64 = 1 << 20;
-/// Of a program's stack.
+/// Stack size of a program's thread, in bytes.
 const STACK: usize = 256 << 10;
 
-/// A flow, and how far it is.
+/// A flow and its progress.
 #[derive(Debug)]
 pub struct Flow {
-    /// What it is.
+    /// Arrival time, size, source and destination.
     pub arrival: FlowArrival,
-    /// Its number, in the order of arrival.
+    /// Number of the flow, in the order of arrival.
     pub number: u32,
     /// Bytes that the sender's agent has taken from the program.
     pub written: AtomicU64,
-    /// Bytes that the receiving program has got.
+    /// Bytes that the receiving program has read.
     pub read: AtomicU64,
-    /// Frames of it that were sent again, as its sender's agent says once all has arrived.
+    /// Retransmitted frames, reported by the sender's agent once all bytes have arrived.
     pub resent: AtomicU64,
-    /// When the last byte came, in ps since the begin of the run; negative before that.
+    /// Arrival time of the last byte, in ps since the start of the run; negative before that.
     finished: AtomicI64,
-    /// Its receiver is done, or has given up.
+    /// Whether the receiver is done or has given up.
     over: AtomicBool,
     failure: Mutex<Option<String>>,
     corruption: Mutex<Option<String>>,
@@ -68,15 +67,15 @@ impl Flow {
         // No port is 0.
         self.number as u16 + 1
     }
-    /// When its last byte was read, since the begin of the run.
+    /// When the last byte was read, since the start of the run.
     pub fn finished(&self) -> Option<Duration> {
         Some(self.finished.load(Relaxed)).filter(|ps| *ps >= 0).map(Duration::from_ps)
     }
-    /// Why a program of it has given up.
+    /// Why a program of the flow has given up.
     pub fn failure(&self) -> Option<String> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
-    /// What came out that was not written.
+    /// Description of bytes that arrived and were never written.
     pub fn corruption(&self) -> Option<String> {
         self.corruption.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -86,18 +85,18 @@ fn first(place: &Mutex<Option<String>>, what: String) {
     place.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(what);
 }
 
-/// What all programs of a run share.
+/// State shared by all programs of a run.
 #[derive(Debug)]
 struct Common {
     begin: Time,
     window: Range<Duration>,
-    /// By receiving host, inside the window.
+    /// Received bytes by host, inside the measurement window.
     received: Vec<AtomicU64>,
-    /// Bytes that came altogether.
+    /// All received bytes.
     moved: AtomicU64,
-    /// Agents may be away for a while: programs wait for them.
+    /// Whether programs wait for agents that are down.
     patient: bool,
-    /// Nobody waits any more.
+    /// Whether programs are to stop waiting.
     ended: AtomicBool,
 }
 
@@ -106,8 +105,8 @@ impl Common {
         clock::now() - self.begin
     }
 
-    /// Does it, and where there is no agent, or it has been killed, again as long as `nothing` has
-    /// been done yet.
+    /// Calls a function. If the agent is down or was killed, repeats the call as long as `nothing`
+    /// reports that no byte was transferred.
     fn once_there(
         &self,
         nothing: impl Fn() -> bool,
@@ -137,32 +136,32 @@ pub enum Ended {
     Cancelled,
 }
 
-/// Programs that have run. Some may wait until the agents end.
+/// The programs of a run that is over. Some may wait until the agents end.
 #[derive(Debug)]
 pub struct Programs {
-    /// Those that have begun, by number.
+    /// Flows that have started, by number.
     pub flows: Vec<Arc<Flow>>,
-    /// When the run began.
+    /// Start of the run.
     pub begin: Time,
-    /// How long it took.
+    /// Duration of the run.
     pub length: Duration,
     /// How the run ended.
     pub ended: Ended,
-    /// Application bytes that hosts got in the window.
+    /// Application bytes that hosts received in the measurement window.
     pub received: Vec<u64>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Programs {
-    /// Waits for the programs, but no longer than this: once all has arrived, agents need a moment
-    /// to tell each other.
+    /// Waits for the programs, but no longer than `most`: agents need a moment to acknowledge the
+    /// last bytes.
     pub fn settle(&mut self, most: Wait) {
         let began = std::time::Instant::now();
         while self.threads.iter().any(|t| !t.is_finished()) && began.elapsed() < most {
             std::thread::sleep(Wait::from_millis(2));
         }
     }
-    /// Waits for the programs; once the agents have ended, they do.
+    /// Waits for the programs. They end once the agents have ended.
     pub fn join(&mut self) {
         for thread in self.threads.drain(..) {
             if thread.join().is_err() {
@@ -172,10 +171,10 @@ impl Programs {
     }
 }
 
-/// Runs a program for every end of these flows, which are sorted by time, until all has arrived,
-/// `stop` has passed, or nothing moves any more. `goes_on` is told every some milliseconds how long
-/// it has run, and which share of all bytes has come; where it says no, it ends. Where `patient`,
-/// programs that find no agent wait for one.
+/// Runs a program for either end of each flow until all bytes have arrived, `stop` has passed, or
+/// no byte arrives any more. The flows are sorted by time. `goes_on` is called every few
+/// milliseconds with the elapsed time and the share of bytes that have arrived; `false` ends the
+/// run. If `patient`, programs wait for agents that are down.
 pub fn run(
     agents: &[Agent],
     arrivals: &[FlowArrival],
@@ -251,8 +250,8 @@ pub fn run(
     Programs { flows, begin: common.begin, length, ended, received, threads }
 }
 
-/// Sends a flow when its time has come. Until then it has asked for a stream and made what it will
-/// say first: a flow arrives when its bytes are there.
+/// Sends a flow at its arrival time. Before that, it opens a stream and prepares the first bytes,
+/// as a flow arrives with its bytes.
 fn send(agent: &Agent, flow: &Flow, common: &Common) {
     let bytes = flow.arrival.bytes.get();
     let sent = || -> Result<(), ClientError> {
@@ -280,13 +279,13 @@ fn send(agent: &Agent, flow: &Flow, common: &Common) {
     if let Err(e) = common.once_there(|| flow.written.load(Relaxed) == 0, sent) {
         first(&flow.failure, format!("sender: {e}"));
         if common.patient {
-            // Its receiver may wait for ever, where the sender's agent was killed.
+            // If the sender's agent was killed, the receiver may wait forever.
             flow.over.store(true, Relaxed);
         }
     }
 }
 
-/// Takes a flow, and looks at every byte.
+/// Receives a flow, and compares every byte.
 fn receive(agent: &Agent, flow: &Flow, common: &Common) {
     let bytes = flow.arrival.bytes.get();
     let got = || -> Result<(), ClientError> {
@@ -326,7 +325,7 @@ fn receive(agent: &Agent, flow: &Flow, common: &Common) {
     flow.over.store(true, Relaxed);
 }
 
-/// What a flow carries from this byte on.
+/// Fills a buffer with the pattern of a flow from this offset on.
 fn pattern(flow: u32, from: u64, bytes: &mut [u8]) {
     let word = |place: u64| mix64(u64::from(flow) << 40 ^ place ^ 0x9e37_79b9_7f4a_7c15).to_le_bytes();
     let mut at = from;

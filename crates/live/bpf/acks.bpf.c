@@ -9,21 +9,22 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
-/* What a program of tcx returns; older headers do not have them. */
+/* TCX_NEXT and TCX_DROP, which older kernel headers lack. */
 #define NEXT (-1)
 #define DROP 2
 
-/* The other interface, and what it needs. Set before loading. */
+/* The other interface. This and the following constants are set before loading. */
 const volatile __u32 to_interface = 0;
-/* Whether packets have an Ethernet header here, and whether they need one there. */
+/* Whether packets of this interface have an Ethernet header, and whether the other one needs it. */
 const volatile __u8 has_ethernet = 0;
 const volatile __u8 needs_ethernet = 0;
-/* Whether the two addresses below are written into it. */
+/* Whether the two addresses below replace those of the header. */
 const volatile __u8 rewrites = 0;
 const volatile __u8 destination[ETH_ALEN] = {};
 const volatile __u8 source[ETH_ALEN] = {};
 
-/* Acknowledgements sent the other way, packets that went on here, and acknowledgements that could not be given a header there. */
+/* Redirected acknowledgements, packets that stayed at this interface, and acknowledgements dropped
+ * because the header could not be added. */
 struct {
 	__u64 redirected;
 	__u64 passed;
@@ -36,7 +37,7 @@ static int pass(void)
 	return NEXT;
 }
 
-/* Whether the TCP segment at `at`, of `length` bytes with its header, does nothing but acknowledge. */
+/* Whether the TCP segment at `at`, of `length` bytes with its header, is a pure acknowledgement. */
 static int is_acknowledgement(struct __sk_buff *skb, __u32 at, __u32 length)
 {
 	struct tcphdr tcp;
@@ -67,7 +68,7 @@ int acknowledgements(struct __sk_buff *skb)
 		if (bpf_skb_load_bytes(skb, network, &ip, sizeof(ip)))
 			return pass();
 		__u32 length = bpf_ntohs(ip.tot_len), ip_header = ip.ihl * 4;
-		/* A fragment says nothing of what follows it. */
+		/* Fragments stay, as other fragments may carry payload. */
 		if (ip.version == 4 && ip.protocol == IPPROTO_TCP && !(ip.frag_off & bpf_htons(0x3fff)) && length >= ip_header)
 			is = is_acknowledgement(skb, network + ip_header, length - ip_header);
 	} else if (skb->protocol == bpf_htons(ETH_P_IPV6)) {
@@ -75,7 +76,7 @@ int acknowledgements(struct __sk_buff *skb)
 
 		if (bpf_skb_load_bytes(skb, network, &ip, sizeof(ip)))
 			return pass();
-		/* What has extension headers stays. */
+		/* Packets with extension headers stay. */
 		if (ip.version == 6 && ip.nexthdr == IPPROTO_TCP)
 			is = is_acknowledgement(skb, network + sizeof(ip), bpf_ntohs(ip.payload_len));
 	}

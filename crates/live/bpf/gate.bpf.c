@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Dual MIT/GPL
 //
-// The gate in front of a host's frames. Two programs share its maps: one hears the controller's signals as they come in (XDP, or tc where an
-// interface has no XDP), the other asks at every frame that goes out whether its class is open. A frame that comes too late is refused with
-// ENOBUFS. Neither waits for a process of the host: a controller's frame closes the gate even while the host's agent is not scheduled.
+// The gate of a host's interface. Two programs share its maps. One receives the controller's
+// signals (by XDP, or by tc if the interface does not support XDP). The other checks for every
+// outgoing frame whether its class is open, and refuses late frames with ENOBUFS. Neither depends
+// on a process: a signal closes the gate even while the host's agent is not scheduled.
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/in.h>
@@ -14,15 +15,15 @@
 #include <bpf/bpf_helpers.h>
 #include "wire.h"
 
-// TCX_DROP and TCX_NEXT, which the headers of older kernels lack.
+// TCX_DROP and TCX_NEXT, which older kernel headers lack.
 #define DROP 2
 #define NEXT -1
-// Of an agent's leaky bucket, in ns.
+// Depth of an agent's leaky bucket, in ns.
 #define DEPTH 4000000ull
 #define CLASSES 2048
 #define NO_CLASS 0xffff
 
-// Which encodings are heard: bits of `encodings`.
+// Accepted encodings of signals: bits of `encodings`.
 enum { EXPERIMENTAL = 1, MAC_CONTROL = 2, STANDARD_PFC = 4, IN_UDP = 8, PLAIN_PFC = 16 };
 // Bits of `flags`.
 enum { ENFORCE = 1, ALL_TRAFFIC = 2, OPEN_WHEN_EXPIRED = 4 };
@@ -53,7 +54,8 @@ struct class_gate {
     __u64 free_at;     // of the leaky bucket
 };
 
-// What may always leave where all traffic is gated: an EtherType, or a port of an IP protocol. Unused fields are zero.
+// Traffic that passes even if all traffic is gated: an EtherType, or an IP protocol with or without
+// a port. Unused fields are zero.
 struct allowed {
     __u16 ether_type;
     __u16 port;
@@ -70,8 +72,8 @@ enum counter {
 struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __type(key, __u32); __type(value, struct settings); } settings SEC(".maps");
 struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __type(key, __u32); __type(value, struct state); } states SEC(".maps");
 struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, CLASSES); __type(key, __u32); __type(value, struct class_gate); } gates SEC(".maps");
-// Until when the controller is known to be there by what it said over the demand channel. Only the agent writes it, so that no signal's numbers
-// are ever written back.
+// End of the lease that messages over the demand channel renew. Only the agent writes it, so that
+// it never overwrites the numbers of a newer signal.
 struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __type(key, __u32); __type(value, __u64); } renewals SEC(".maps");
 struct { __uint(type, BPF_MAP_TYPE_HASH); __uint(max_entries, 256); __type(key, struct allowed); __type(value, __u8); } allow SEC(".maps");
 struct { __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY); __uint(max_entries, COUNTERS); __type(key, __u32); __type(value, __u64); } counters SEC(".maps");
@@ -89,7 +91,7 @@ struct signal {
     __u32 plain; // without numbers: always the newest
 };
 
-// Does what a signal says, where it is newer than all before.
+// Obeys a signal if it is newer than all before.
 static __always_inline int obey(const struct settings *s, const struct signal *signal)
 {
     __u32 zero = 0;
@@ -133,7 +135,7 @@ static __always_inline int obey(const struct settings *s, const struct signal *s
     return 1;
 }
 
-// A sealed extended frame, from its opcode on; 54 bytes are there.
+// Reads a sealed extended frame, from its opcode on; 54 bytes are present.
 static __always_inline int extended(const struct settings *s, const __u8 *p)
 {
     __u64 tag;
@@ -142,7 +144,7 @@ static __always_inline int extended(const struct settings *s, const __u8 *p)
         count(FORGED, 1);
         return 0;
     }
-    // One state is understood: all paused but one class at most, and for how long.
+    // Only one state is supported: all classes but at most one are paused, for a given time.
     int named = p[3] & 0x3f;
     if (p[2] != 1 || (p[3] & 0xc0) != 0xc0 || named > 1 || be16(p + 4) != PAUSED) {
         count(MALFORMED, 1);
@@ -161,7 +163,7 @@ static __always_inline int extended(const struct settings *s, const __u8 *p)
     return obey(s, &signal);
 }
 
-// A PFC frame of eight classes, from its opcode on; 46 bytes are there.
+// Reads a PFC frame of eight classes, from its opcode on; 46 bytes are present.
 static __always_inline int standard(const struct settings *s, const __u8 *p)
 {
     struct signal signal = { .open = NO_CLASS };
@@ -221,7 +223,7 @@ static __always_inline int mine(const struct settings *s, const __u8 *mac, int s
 
 enum verdict { NO_SIGNAL, HEARD, REFUSED };
 
-// Looks at a frame that has come in.
+// Examines a received frame.
 static __always_inline enum verdict hear(void *data, void *end)
 {
     __u32 zero = 0;
@@ -243,7 +245,7 @@ static __always_inline enum verdict hear(void *data, void *end)
     if (!scheme && type != ETHER_TYPE_SIGNAL)
         return NO_SIGNAL;
     __u16 opcode = be16(p + 14);
-    // PAUSE and what is not known here is for others.
+    // PAUSE and unknown opcodes are left to others.
     if (opcode != OPCODE_EXTENDED && !(scheme && opcode == OPCODE_PFC))
         return NO_SIGNAL;
     if (!mine(s, p, scheme)) {
@@ -271,7 +273,7 @@ static __always_inline enum verdict hear(void *data, void *end)
 SEC("xdp.frags") // frames over a page come in pieces; what is looked at is in the first
 int hear_xdp(struct xdp_md *ctx)
 {
-    // What is obeyed goes on to the agent, what is not goes nowhere.
+    // Signals that were obeyed pass to the agent. Refused ones are dropped.
     return hear((void *)(long)ctx->data, (void *)(long)ctx->data_end) == REFUSED ? XDP_DROP : XDP_PASS;
 }
 
@@ -288,7 +290,7 @@ static __always_inline int is_allowed(__u16 type, __u8 protocol, __u16 port)
     return bpf_map_lookup_elem(&allow, &key) != 0;
 }
 
-// Whether an IP packet is of a port, or a protocol, that is allowed.
+// Whether the port or the protocol of an IP packet is allowed.
 static __always_inline int ip_allowed(void *data, void *end, __u16 type)
 {
     __u8 protocol;
@@ -299,7 +301,8 @@ static __always_inline int ip_allowed(void *data, void *end, __u16 type)
             return 0;
         protocol = ip->protocol;
         next = data + ETH_HLEN + (ip->ihl & 0xf) * 4;
-        // Only the first fragment has ports; the others of an allowed packet are not told from those of any other.
+        // Only the first fragment has ports, so other fragments of an allowed packet cannot be
+        // recognized.
         if (ip->frag_off & bpf_htons(0x1fff))
             return 0;
     } else {
@@ -346,7 +349,7 @@ int gate(struct __sk_buff *skb)
         return NEXT;
     __u16 type = be16(p + 12);
     __u64 now = bpf_ktime_get_ns();
-    // A gate whose controller has fallen silent is what the operator wants it to be.
+    // If controllers are silent, the operator's choice applies.
     int abandoned = (s->flags & OPEN_WHEN_EXPIRED) && now >= state->lease_until && now >= *renewed;
     if (type != ETHER_TYPE_DATA) {
         if (!(s->flags & ALL_TRAFFIC)) {
@@ -367,16 +370,16 @@ int gate(struct __sk_buff *skb)
         count(REPAIRS, 1);
         return NEXT;
     }
-    // Bit 11 says that a frame goes by circuit: the class below it is what a signal opens.
+    // Bit 11 marks frames that take a circuit. Signals open the class in the bits below it.
     if (class < 2 * CLASSES)
         class &= CLASSES - 1;
     struct class_gate *open = class < CLASSES ? bpf_map_lookup_elem(&gates, &class) : 0;
     if (open && now < open->until) {
         if (open->rate) {
-            // What comes with the frame in front of it is on the wire as well: preamble, FCS, gap.
+            // Preamble, FCS and inter-frame gap are also on the wire.
             __u64 bytes = skb->len < 60 ? 84 : skb->len + 24;
             __u64 free_at = open->free_at > now ? open->free_at : now;
-            // Agents may be ahead of a rate by DEPTH, or by two frames where that is longer. More is not paced at all.
+            // Agents may be ahead of a rate by DEPTH, or by two frames if that takes longer.
             __u64 most = 2 * 1538 * 1000000000ull / open->rate;
             if (most < DEPTH)
                 most = DEPTH;

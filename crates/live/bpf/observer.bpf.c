@@ -1,8 +1,9 @@
-// SPDX-License-Identifier: Dual MIT/GPL
-// Watches the ports of a switch for frames that are sent outside of their slots.
+// SPDX-License-Identifier: Dual MIT/GPL Watches the ports of a switch for frames outside of their
+// slots.
 //
-// At each port, the egress program sees the signals that the controller sends to the port's host, and the ingress program the data frames that
-// the host sends. Nothing is changed and nothing is held up: both always say "next".
+// At each port, the egress program sees the signals that the controller sends to the port's host,
+// and the ingress program sees the data frames that the host sends. Both only observe: they pass
+// every frame unchanged.
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/in.h>
@@ -18,9 +19,9 @@
 #define KIND_STREAM 1
 #define KIND_PACKET 3
 #define UNGATED 0xffff
-/* No class: none is open, or none ever was. */
+/* No class is open, or none ever was. */
 #define NONE 0xffffffff
-/* Buckets: one each below 8 ns, then 8 for every power of two up to 2^40 ns. */
+/* Number of buckets: one for each ns below 8 ns, then 8 for every power of two up to 2^40 ns. */
 #define BUCKETS 304
 #define MOST_PORTS 1024
 
@@ -32,21 +33,22 @@ struct __attribute__((packed)) data_frame {
 	__u32 host;
 };
 
-/* What is known of a port. Times are of the monotonic clock, in ns. */
+/* State of a port. Times are in ns of the monotonic clock. */
 struct port {
 	struct bpf_spin_lock lock;
 	/* The class of the last opening, and whether a signal has closed it since. */
 	__u32 class;
 	__u32 closed;
-	/* A signal has been seen, of this epoch and number. */
+	/* Whether a signal has been seen; `epoch` and `sequence` are those of the newest one. */
 	__u32 known;
 	__u32 epoch;
 	__u32 first_seen;
 	__u64 sequence;
 	__u64 opened_at;
-	/* When it closed, or will by itself. */
+	/* When it closed, or will close by itself. */
 	__u64 closes_at;
-	/* Bytes of the last opening's class since then, and the age of the last frame after it closed: 0 for none. */
+	/* Bytes of the last opening's class since then, and how late the last frame after its end
+	 * was; 0 for none. */
 	__u64 slot_bytes;
 	__u64 late_ns;
 	/* Counters since the programs were attached. */
@@ -77,7 +79,7 @@ struct key {
 	__u64 half[2];
 };
 
-/* When a port was opened last, whichever. */
+/* Time of the last opening of any port. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -85,7 +87,8 @@ struct {
 	__type(value, __u64);
 } last_opening SEC(".maps");
 
-/* Closing signal to the last frame of what it closed; opening signal to the first frame of what it opened. */
+/* Time from a closing signal to the last frame of the closed slot, and from an opening signal to
+ * the first frame of the slot. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, BUCKETS);
@@ -98,7 +101,7 @@ struct {
 	__uint(max_entries, 256 * 1024);
 } violations SEC(".maps");
 
-/* Of hosts, by their port, where they are known: signals are verified there. */
+/* Keys of hosts, by port. Signals at ports with a key are verified. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, MOST_PORTS);
@@ -107,10 +110,10 @@ struct {
 } keys SEC(".maps");
 
 const volatile __u8 controller[6];
-/* Of signals in datagrams. */
+/* UDP port of signals in datagrams. */
 const volatile __u16 udp_port;
 
-/* Only what a variable names is described to the user's side. */
+/* Type information is only generated for types of variables. */
 struct violation *described __attribute__((unused));
 
 static __always_inline int same(const __u8 *a, const volatile __u8 *b)
@@ -147,26 +150,26 @@ static __always_inline void count(void *histogram, __u64 ns)
 		(*counter)++;
 }
 
-/* What a signal says. */
+/* Content of a signal. */
 struct said {
 	__u64 sequence;
-	/* How long its class stays open, in ns; all bits set: until another signal comes. */
+	/* How long its class stays open, in ns. All bits set: until the next signal. */
 	__u64 hold_ns;
 	__u32 epoch;
-	/* The class that is open from now on, or NONE. */
+	/* The class that it opens, or NONE. */
 	__u32 open;
-	/* Plain PFC has neither epoch nor number: it is always the newest. */
+	/* Whether it is plain PFC, which has neither epoch nor number and is always the newest. */
 	__u32 plain;
 };
 
 enum reading { NO_SIGNAL, OTHER_SIGNAL, FORGED_SIGNAL, SIGNAL };
 
-/* An extended frame, from its opcode on. */
+/* Reads an extended frame, from its opcode on. */
 static __always_inline enum reading extended(struct __sk_buff *skb, __u32 at, const struct key *key, struct said *said)
 {
 	__u8 p[EXTENDED_SIGNED + 8] = {};
 
-	/* Without a tag it is as long as the smallest frame. */
+	/* Without a tag it has the length of the smallest frame. */
 	if (bpf_skb_load_bytes(skb, at, p, EXTENDED_SIGNED))
 		return NO_SIGNAL;
 	if (key) {
@@ -180,7 +183,8 @@ static __always_inline enum reading extended(struct __sk_buff *skb, __u32 at, co
 	}
 	__u32 named = p[3] & 7;
 	if (p[2] != 1 || !(p[3] & OTHERS) || !be16(p + 4) || named > 1)
-		/* Not the state "all paused but one": a controller of slots sends no such frame. */
+		/* Another state than "all paused but one", which controllers of slots do not send.
+		 * */
 		return OTHER_SIGNAL;
 	said->open = named && !be16(p + 16) ? be16(p + 14) : NONE;
 	said->epoch = be32(p + 6);
@@ -189,7 +193,7 @@ static __always_inline enum reading extended(struct __sk_buff *skb, __u32 at, co
 	return SIGNAL;
 }
 
-/* A PFC frame of eight classes, from its opcode on: with a tag in its padding, or without. */
+/* Reads a PFC frame of eight classes, from its opcode on, with or without a tag in its padding. */
 static __always_inline enum reading standard(struct __sk_buff *skb, __u32 at, const struct key *key, struct said *said)
 {
 	__u8 p[PFC_SIGNED + 8], any = 0;
@@ -224,14 +228,14 @@ static __always_inline enum reading standard(struct __sk_buff *skb, __u32 at, co
 	return SIGNAL;
 }
 
-/* Any frame that leaves towards a host. */
+/* Reads any frame that leaves towards a host. */
 static __always_inline enum reading read(struct __sk_buff *skb, const struct key *key, struct said *said)
 {
 	__u32 at = ETH_HLEN;
 	struct ethhdr ethernet;
 	__u16 opcode;
 
-	/* Long frames are in pieces: direct access would end at the header. */
+	/* Long frames are fragmented in memory: direct access would end at the header. */
 	if (bpf_skb_load_bytes(skb, 0, &ethernet, sizeof(ethernet)) || !same(ethernet.h_source, controller))
 		return NO_SIGNAL;
 	if (skb->protocol == bpf_htons(ETH_P_IP)) {
@@ -285,7 +289,7 @@ int signals(struct __sk_buff *skb)
 
 	bpf_spin_lock(&port->lock);
 	if (!plain && port->known && (epoch < port->epoch || (epoch == port->epoch && sequence <= port->sequence))) {
-		/* Its host takes no notice of it either. */
+		/* The host ignores it too. */
 		port->stale_signals++;
 		bpf_spin_unlock(&port->lock);
 		return TC_ACT_UNSPEC;
@@ -304,7 +308,7 @@ int signals(struct __sk_buff *skb)
 		was_open = 0;
 	}
 	if (was_open && port->class == open) {
-		/* The same again: it only lasts longer. */
+		/* The same class again: only its end moves. */
 		port->closes_at = closes_at;
 	} else {
 		if (was_open) {
@@ -356,7 +360,7 @@ int data(struct __sk_buff *skb)
 	bpf_spin_lock(&port->lock);
 	port->frames++;
 	port->bytes += length;
-	/* A frame is judged by when it came, even if a signal was faster to get here. */
+	/* A frame is judged by its arrival time, even if a later signal was processed first. */
 	if (port->slots && port->class == class && now <= port->closes_at) {
 		port->slot_bytes += length;
 		if (!port->first_seen) {
@@ -365,7 +369,7 @@ int data(struct __sk_buff *skb)
 			first = now > port->opened_at ? now - port->opened_at : 0;
 		}
 	} else if (port->slots && port->class == class && !(opening > port->closes_at && now >= opening)) {
-		/* It was under way, or its host still reacts, and nobody else may send yet. */
+		/* It was in flight, or its host still reacts, and no other host may send yet. */
 		port->reactions++;
 		port->late_ns = now - port->closes_at; /* Never 0: it is later. */
 	} else {

@@ -1,11 +1,11 @@
-// SPDX-License-Identifier: Dual MIT/GPL
-// A congestion control whose window user space sets, socket by socket. What a loss does to the window stays the kernel's, as in NewReno.
+// SPDX-License-Identifier: Dual MIT/GPL A congestion control whose window is set by user space for
+// each socket. On a loss, the kernel reduces the window as in NewReno.
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 
-/* Of the kernel's own structures only what is used here; the loader finds the fields by name. */
+/* The fields of kernel structures that are used here. The loader finds them by name. */
 struct sock {
 } __attribute__((preserve_access_index));
 
@@ -28,20 +28,22 @@ struct tcp_congestion_ops {
 	char name[16];
 } __attribute__((preserve_access_index));
 
-/* enum tcp_ca_state of the kernel's interface: the repair after a timeout. */
+/* TCP_CA_Loss of the kernel's enum tcp_ca_state: recovery after a timeout. */
 #define CA_LOSS 4
 
 extern __u32 tcp_reno_ssthresh(struct sock *sk) __ksym;
 extern void tcp_reno_cong_avoid(struct sock *sk, __u32 ack, __u32 acked) __ksym;
 extern __u32 tcp_reno_undo_cwnd(struct sock *sk) __ksym;
 
-/* What a socket is told. */
+/* Order for a socket. */
 struct order {
-	/* Bytes that may be under way. */
+	/* Window in bytes. */
 	__u64 window;
-	/* When it stops to hold, by CLOCK_MONOTONIC in nanoseconds: a sender whose proxy is gone is the kernel's again. */
+	/* When it expires, in ns of CLOCK_MONOTONIC. Without a proxy, the kernel thus takes over
+	 * again. */
 	__u64 until;
-	/* Whether it also holds after a loss has made the window smaller; otherwise it is followed once. */
+	/* Whether it remains in force after a loss has reduced the window. Otherwise it is applied
+	 * once. */
 	__u32 hold;
 	__u32 followed;
 };
@@ -53,7 +55,7 @@ struct {
 	__type(value, struct order);
 } orders SEC(".maps");
 
-/* How often acknowledgements were answered by an order, and how often by NewReno. */
+/* Acknowledgements for which an order set the window, and those that NewReno handled. */
 struct {
 	__u64 steered;
 	__u64 unsteered;
@@ -86,14 +88,14 @@ void BPF_PROG(cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 
 	__u64 mss = tcp->mss_cache ? tcp->mss_cache : 1;
 	__u64 segments = (order->window + mss - 1) / mss;
-	/* The kernel knows no window of nothing: in an outage one segment waits. */
+	/* The kernel has no window of 0: in an outage one segment remains. */
 	if (segments < 1)
 		segments = 1;
 	if (segments > tcp->snd_cwnd_clamp)
 		segments = tcp->snd_cwnd_clamp;
 
 	if (BPF_CORE_READ_BITFIELD(tcp, inet_conn.icsk_ca_state) == CA_LOSS) {
-		/* The repair after a timeout begins small, and ends at the window at the latest. */
+		/* Recovery after a timeout starts small, and ends at the window at the latest. */
 		tcp_reno_cong_avoid(sk, ack, acked);
 		if (tcp->snd_cwnd > segments)
 			tcp->snd_cwnd = segments;
@@ -103,7 +105,7 @@ void BPF_PROG(cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 		return;
 	order->followed = 1;
 	tcp->snd_cwnd = segments;
-	/* Whoever takes over from here goes on step by step. */
+	/* NewReno then continues in congestion avoidance if it takes over. */
 	tcp->snd_ssthresh = segments < 2 ? 2 : segments;
 }
 

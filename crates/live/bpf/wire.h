@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Dual MIT/GPL
 //
-// Signals as they are on the wire, and their tag: what the gate obeys and what the observer reads. Nothing is shared but the layout: who judges
-// whom goes by code of its own.
+// Layout of signals on the wire, and their tag, for the gate and the observer. They share only the
+// layout: the observer reads signals with code of its own, as it judges the gate.
 #pragma once
 #include <linux/types.h>
 
@@ -12,7 +12,7 @@
 #define OPCODE_EXTENDED 0x010b
 #define PAUSED 0xffff
 
-// Lengths of what a tag covers, from the opcode on, and where the tag is from there.
+// Number of bytes that a tag covers, from the opcode on; the tag follows them.
 #define EXTENDED_SIGNED 46
 #define PFC_SIGNED 38
 
@@ -26,7 +26,7 @@ static __always_inline __u64 rotate(__u64 x, int by) { return x << by | x >> (64
         c += b; b = rotate(b, 17) ^ c; c = rotate(c, 32);                                                              \
     } while (0)
 
-// SipHash-2-4 of `length` bytes, a constant that leaves 6 when divided by 8.
+// SipHash-2-4 of `length` bytes. `length` is a constant with remainder 6 when divided by 8.
 static __always_inline __u64 sip_hash(const __u8 *bytes, const int length, __u64 k0, __u64 k1)
 {
     __u64 a = k0 ^ 0x736f6d6570736575ull, b = k1 ^ 0x646f72616e646f6dull;

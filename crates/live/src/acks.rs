@@ -20,20 +20,20 @@ pub enum AckError {
     /// An interface does not exist, or cannot be asked.
     #[error(transparent)]
     Net(#[from] NetError),
-    /// What `ip` says of an interface is not understood.
+    /// The answer of `ip` about an interface is incomplete.
     #[error("`ip -j link show dev {interface}` does not report {what}")]
     Unknown {
-        /// Which interface.
+        /// Name of the device, as `ip` knows it.
         interface: String,
         /// What is missing.
         what: &'static str,
     },
-    /// An interface of a kind that has neither Ethernet headers nor none.
+    /// An interface whose link layer is neither Ethernet nor absent.
     #[error("interface {interface} has kind `{kind}`: expected `ether` or `none` (TUN)")]
     Kind {
-        /// Which interface.
+        /// Name of the device.
         interface: String,
-        /// Its kind.
+        /// Kind of the link layer.
         kind: String,
     },
     /// Packets without an Ethernet header are to leave by an interface that needs one.

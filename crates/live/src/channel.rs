@@ -1,15 +1,15 @@
-//! The demand channel: what controller, agents and observers tell each other over TCP and TLS 1.3.
+//! The demand channel: messages between controllers, agents and observers over TCP and TLS 1.3.
 //!
-//! Nothing here opens a gate: that is the signals' business. The channel carries reports, grants
-//! and what daemons say of themselves, and is allowed to be a millisecond late. It runs on a thread
-//! of its own; whoever sends or is told runs on ordinary threads.
+//! Signals, not this channel, open and close gates. The channel carries reports, grants and notes
+//! of daemons, which may be a millisecond late. It runs on a thread of its own. Its callers run on
+//! ordinary threads.
 //!
-//! Both sides prove by a certificate who they are ([`crate::keys`]). A peer has one connection: one
-//! that comes with the name of another that is there replaces it. Both sides send a ping every
-//! [`Timing::ping`]; a side that hears nothing for [`Timing::silence`] takes the other for dead.
+//! Both sides authenticate with certificates ([`crate::keys`]). A peer has one connection: a new
+//! one with the same name replaces it. Both sides send a ping every [`Timing::ping`]. A side that
+//! receives nothing for [`Timing::silence`] considers the other one dead.
 //!
-//! Records on the wire: their length (4 bytes, big endian; what follows it, 1 to 1 MiB), their kind
-//! (1 byte), their content:
+//! A record on the wire has a length (4 bytes, big endian; 1 B to 1 MiB, without the length
+//! itself), a kind (1 byte) and its content:
 //!
 //! | kind | content |
 //! | --- | --- |
@@ -33,66 +33,64 @@ use std::net::SocketAddr;
 use timeplane_model::{Duration, Time};
 use timeplane_protocol::wire::{Control, EncodeError};
 
-/// A connection. No other ever has the same number in the same server or client; a peer that comes
-/// back has another one.
+/// Number of a connection, unique in its server or client. A peer that reconnects has a new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PeerId(pub u64);
 
-/// What the channel has to tell. Events come one after the other, on the channel's thread: a
-/// function that takes long lets peers wait, and one that takes longer than [`Timing::silence`]
-/// loses them.
+/// Events of a channel. They are delivered one after the other on the channel's thread. A slow
+/// handler delays all peers; one that takes longer than [`Timing::silence`] loses them.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// Somebody is there.
+    /// A peer has connected.
     Joined {
-        /// By which it is named from now on.
+        /// Number of its connection.
         peer: PeerId,
-        /// Of its certificate.
+        /// Name in its certificate.
         name: String,
     },
-    /// It says something.
+    /// A note has arrived.
     Note {
-        /// Who.
+        /// Number of the sender's connection.
         peer: PeerId,
-        /// What.
+        /// Content of the note.
         note: serde_json::Value,
     },
-    /// A message of the protocol, complete.
+    /// A complete message of the protocol has arrived.
     Control {
-        /// Of whom.
+        /// Number of the sender's connection.
         peer: PeerId,
-        /// When it was sent, by the sender's clock.
+        /// Time of sending, by the sender's clock.
         sent_at: Time,
         /// The message.
         control: Control,
     },
-    /// It is gone. Nothing comes of this number any more.
+    /// A peer has left. No more events with its number follow.
     Left {
-        /// Who.
+        /// Number of its connection.
         peer: PeerId,
-        /// For people.
+        /// Explanation for the log.
         why: String,
     },
 }
 
-/// How a channel behaves.
+/// Timers and limits of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
-    /// Between two pings. 200 ms.
+    /// Time between two pings. 200 ms.
     pub ping: Duration,
-    /// Who has not been heard of, or has taken nothing, for so long is gone. 1 s.
+    /// A peer that sends nothing, or accepts nothing, for this time is gone. 1 s.
     pub silence: Duration,
-    /// How long a stranger has to prove who it is. 5 s.
+    /// Maximum time of a new connection's authentication. 5 s.
     pub handshake: Duration,
-    /// The first pause of a client before it connects again; each is twice the one before, up to
+    /// First pause of a client before it reconnects. Pauses double up to
     /// [`longest_pause`](Self::longest_pause). 50 ms.
     pub first_pause: Duration,
     /// The longest pause. 2 s.
     pub longest_pause: Duration,
-    /// How many strangers a server bears at a time. Where there are more, the one that has been
-    /// there longest is turned away: a real peer takes milliseconds. 256.
+    /// Maximum number of unauthenticated connections of a server. Beyond it, the oldest one is
+    /// closed, as a real peer authenticates within milliseconds. 256.
     pub strangers: usize,
-    /// How many bytes wait for a peer at most, records as they are on the wire. 4 MiB.
+    /// Maximum number of bytes queued for a peer, in records as on the wire. 4 MiB.
     pub queue: usize,
 }
 
@@ -113,51 +111,52 @@ impl Default for Timing {
 /// A channel could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum ChannelError {
-    /// No socket.
+    /// The socket cannot be opened.
     #[error("cannot listen on {address}: {source}")]
     Listen {
-        /// Where it was to be.
+        /// Address of the socket.
         address: SocketAddr,
         /// The system's message.
         source: std::io::Error,
     },
-    /// No thread for it.
+    /// The thread cannot be started.
     #[error("cannot start the thread of the channel: {source}")]
     Start {
         /// The system's message.
         source: std::io::Error,
     },
-    /// No name that a certificate can have.
+    /// The name cannot be in a certificate.
     #[error("invalid server name {name:?}: expected a name such as controller-0")]
     Name {
-        /// As given.
+        /// The invalid name.
         name: String,
     },
 }
 
-/// A record was not taken.
+/// A record was not accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
-    /// Nobody is there: it has left, or has not come yet.
+    /// The peer has left or has not connected yet.
     #[error("the peer is not connected")]
     Gone,
-    /// The message cannot be written.
+    /// The message cannot be encoded.
     #[error("cannot send the message: {0}")]
     Encode(#[from] EncodeError),
-    /// It is longer than a record may be, or than what may wait for a peer.
+    /// The record is longer than the limit of a record or of the queue.
     #[error("message of {length} B: expected at most {most} B")]
     TooLong {
-        /// In bytes.
+        /// Length of the record, in bytes.
         length: usize,
-        /// In bytes.
+        /// Limit, in bytes.
         most: usize,
     },
-    /// It takes nothing: its queue is full of notes, of which none may be lost. It is cut off.
+    /// The peer accepts nothing, and its queue is full of notes, none of which may be lost. It is
+    /// disconnected.
     #[error("the peer reads too slowly; connection closed")]
     Stuck,
 }
 
-/// Waits of tokio; what is negative does not wait.
+/// Converts to tokio's duration; negative ones become 0.
 fn wait(d: Duration) -> std::time::Duration {
     std::time::Duration::from_nanos((d.as_ps().max(0) / 1000) as u64)
 }

@@ -1,17 +1,17 @@
-//! A program's streams through an agent: what a socket is to the kernel.
+//! Streams of a program through an agent, similar to sockets through the kernel.
 //!
-//! The agent listens on a Unix socket; a connection is a stream. It begins with a line of JSON,
-//! then come the stream's bytes.
+//! The agent listens on a Unix socket; each connection is a stream. It starts with a line of JSON,
+//! and the stream's bytes follow.
 //!
-//! - Who sends writes `{"send": {"to": HOST, "port": PORT, "length": BYTES or null}}`, reads
-//!   `{"ok": {...}}` or `{"error": TEXT}`, writes bytes, and ends by shutting down its side. The
-//!   agent then says `{"delivered": BYTES, "resent": FRAMES}` once the receiver has acknowledged
-//!   all of them, with how many frames were sent again, or `{"error": TEXT}`.
-//! - Who receives writes `{"receive": {"port": PORT}}`, reads `{"ok": {}}` once the agent listens,
+//! - A sender writes `{"send": {"to": HOST, "port": PORT, "length": BYTES or null}}`, reads `{"ok":
+//!   {...}}` or `{"error": TEXT}`, writes bytes, and ends by shutting down its side. The agent then
+//!   says `{"delivered": BYTES, "resent": FRAMES}` once the receiver has acknowledged all of them,
+//!   with how many frames were sent again, or `{"error": TEXT}`.
+//! - A receiver writes `{"receive": {"port": PORT}}`, reads `{"ok": {}}` once the agent listens,
 //!   `{"from": HOST, "length": BYTES or null}` when a stream comes, then its bytes until the end. A
 //!   stream that breaks ends with a reset.
 //!
-//! The same for Python is `timeplane.live`.
+//! The Python counterpart is `timeplane.live`.
 
 use serde::Deserialize;
 use serde_json::json;
@@ -21,38 +21,38 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use timeplane_model::HostId;
 
-/// The longest line of an agent, in bytes.
+/// Maximum length of a line of an agent, in bytes.
 const LINE: u64 = 64 << 10;
 
 /// A stream failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// There is no agent.
+    /// The agent cannot be reached.
     #[error("no agent at {}: {source}; check that `timeplane live agent` is running and that you may open its socket", path.display())]
     Connect {
-        /// Its socket.
+        /// Path of its socket.
         path: PathBuf,
         /// The system's message.
         source: io::Error,
     },
-    /// The agent refuses, or gave up.
+    /// The agent refused the request or gave the stream up.
     #[error("the agent reports: {0}")]
     Refused(String),
-    /// The agent has ended, or dropped the connection, before it was done.
+    /// The agent ended or closed the connection early.
     #[error("the agent disconnected before {0}")]
     Gone(&'static str),
-    /// Something else than what agents say.
+    /// The agent sent an invalid answer.
     #[error("unexpected answer {0:?}: expected that of an agent")]
     Nonsense(String),
-    /// Not all has arrived.
+    /// Some bytes have not arrived.
     #[error("received {got} B: expected {expected} B")]
     Short {
-        /// In bytes.
+        /// Received bytes.
         got: u64,
-        /// In bytes.
+        /// Length of the stream, in bytes.
         expected: u64,
     },
-    /// More was written than was told.
+    /// More was written than declared.
     #[error("the stream was declared with {0} B, which have been written already")]
     Long(u64),
     /// The connection failed.
@@ -87,15 +87,15 @@ enum Answer {
 }
 
 impl Agent {
-    /// At this path; nothing is opened yet.
+    /// An agent whose socket has this path. Nothing is opened yet.
     pub fn new(path: impl AsRef<Path>) -> Self {
         Self { path: path.as_ref().to_owned() }
     }
 
-    /// What the agent shows of itself, as JSON.
+    /// The public state of the agent, as JSON.
     ///
     /// # Errors
-    /// If there is no agent, or it answers no JSON.
+    /// If the agent cannot be reached, or its answer is not JSON.
     pub fn status(&self) -> Result<serde_json::Value, ClientError> {
         use std::io::{BufRead, BufReader, Write};
         let mut stream = std::os::unix::net::UnixStream::connect(&self.path)?;
@@ -105,20 +105,20 @@ impl Agent {
         Ok(serde_json::from_str(&line).map_err(std::io::Error::other)?)
     }
 
-    /// Begins a stream to a port of a host. `length` is how many bytes will be written, where that
-    /// is known: the receiver learns it, and it is held to.
+    /// Opens a stream to a port of a host. `length` is the number of bytes that will be written, if
+    /// known. The receiver learns it, and it is enforced.
     ///
     /// # Errors
-    /// If there is no agent, or it refuses.
+    /// If the agent cannot be reached, or refuses.
     pub fn send(&self, to: HostId, port: u16, length: Option<u64>) -> Result<Sender, ClientError> {
         let request = json!({"send": {"to": to.0, "port": port, "length": length}});
         Ok(Sender { stream: self.ask(&request)?, written: 0, length })
     }
 
-    /// Listens for one stream to a port. As this returns, senders find it.
+    /// Listens for one stream to a port. Senders find it once this returns.
     ///
     /// # Errors
-    /// If there is no agent, or it refuses: somebody else listens there.
+    /// If the agent cannot be reached, or refuses.
     pub fn receive(&self, port: u16) -> Result<Receiver, ClientError> {
         let stream = self.ask(&json!({"receive": {"port": port}}))?;
         Ok(Receiver { stream, source: None, read: 0 })
@@ -128,7 +128,7 @@ impl Agent {
         let stream = UnixStream::connect(&self.path)
             .map_err(|source| ClientError::Connect { path: self.path.clone(), source })?;
         let mut stream = BufReader::with_capacity(64 << 10, stream);
-        // One that refuses may be gone before it has read this; what it said counts.
+        // An agent that refuses may close before it has read this; its answer counts.
         let written = stream.get_mut().write_all(format!("{request}\n").as_bytes());
         match answer(&mut stream, "it took the stream") {
             Ok(Answer::Ok { .. }) => written.map(|()| stream).map_err(ClientError::Io),
@@ -138,7 +138,7 @@ impl Agent {
     }
 }
 
-/// Reads a line. An error in it is one.
+/// Reads a line of JSON. An `error` in it becomes an error.
 fn answer(stream: &mut BufReader<UnixStream>, before: &'static str) -> Result<Answer, ClientError> {
     let mut line = Vec::new();
     match stream.by_ref().take(LINE).read_until(b'\n', &mut line) {
@@ -168,7 +168,7 @@ fn is_gone(e: &io::Error) -> bool {
     matches!(e.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof)
 }
 
-/// A stream that is being sent. One that is dropped before [`finish`](Self::finish) is broken off.
+/// A stream that is being sent. Dropping it before [`finish`](Self::finish) aborts it.
 #[derive(Debug)]
 pub struct Sender {
     stream: BufReader<UnixStream>,
@@ -176,12 +176,12 @@ pub struct Sender {
     length: Option<u64>,
 }
 
-/// A stream that its receiver's agent has.
+/// A stream that has been delivered to the receiver's agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivery {
-    /// All of its bytes.
+    /// Length of the stream.
     pub bytes: u64,
-    /// Frames of it that were sent again.
+    /// Retransmitted frames.
     pub resent: u64,
 }
 
@@ -240,7 +240,7 @@ impl Write for Sender {
                 self.written += n as u64;
                 Ok(n)
             }
-            // It may have said why.
+            // The agent may have sent the reason.
             Err(e) if is_gone(&e) => Err(match answer(&mut self.stream, "all was written") {
                 Ok(other) => nonsense(&other).into(),
                 Err(e) => e.into(),
@@ -253,16 +253,16 @@ impl Write for Sender {
     }
 }
 
-/// Where a stream comes from.
+/// Origin of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// Which host.
+    /// Number of the sending host.
     pub host: HostId,
-    /// How many bytes it has, where the sender has told.
+    /// Length of the stream in bytes, if the sender has declared it.
     pub length: Option<u64>,
 }
 
-/// A stream that is being received. Reading it waits until it comes.
+/// A stream that is being received. Reading blocks until it arrives.
 #[derive(Debug)]
 pub struct Receiver {
     stream: BufReader<UnixStream>,
@@ -271,7 +271,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Waits until a stream comes, and says where from.
+    /// Waits for a stream, and returns its origin.
     ///
     /// # Errors
     /// If the agent has ended, or gives up.

@@ -98,7 +98,7 @@ pub struct ControllerFile {
     /// Encoding of signals.
     #[serde(default, deserialize_with = "encoding")]
     pub encoding: SignalEncoding,
-    /// Where its status page is, on loopback; missing: there is none.
+    /// Loopback address of the status page; none if missing.
     pub status: Option<SocketAddr>,
     /// A file with the token of the status page, 64 hexadecimal digits; missing: one is made at
     /// each start, in `status.token` of `runtime`.
@@ -106,12 +106,12 @@ pub struct ControllerFile {
     /// Whether to ask for real-time priority.
     #[serde(default = "yes")]
     pub real_time: bool,
-    /// A file to which every slot is written as it is planned, a line of JSON each.
+    /// Log of planned slots, one line of JSON for each; none if missing.
     pub log: Option<PathBuf>,
-    /// Where the circuit switch of a plan of circuits is pinned: a folder of a BPF file system.
+    /// Folder of a BPF file system in which the circuit switch is pinned, for plans of circuits.
     pub circuits: Option<PathBuf>,
-    /// The share of grants and rates that is lost on purpose, 0 to 1. A lab's, for plans whose
-    /// messages may be lost.
+    /// Share of grants and rates to drop on purpose, 0 to 1. For labs with plans that tolerate
+    /// losses.
     #[serde(default, deserialize_with = "share")]
     pub control_loss: f64,
 }
@@ -120,18 +120,17 @@ pub struct ControllerFile {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OtherInterface {
-    /// Its name.
+    /// Name in the controller's network namespace.
     pub name: String,
     /// Numbers of the hosts whose signals go out through it.
     pub hosts: Vec<u32>,
 }
 
 impl ControllerFile {
-    /// Whether each of `hosts` hosts is behind one interface, in the file at `path`.
+    /// Checks that each of `hosts` hosts is behind one interface. `path` is the file, for errors.
     ///
     /// # Errors
-    /// If a host is none of the scenario's or behind two interfaces, or an interface is named
-    /// twice.
+    /// If a host is unknown or behind two interfaces, or an interface is named twice.
     pub fn check_interfaces(&self, path: &Path, hosts: u32) -> Result<(), ConfigError> {
         let wrong = |why| Err(ConfigError::Interfaces { path: path.to_owned(), why });
         let (mut names, mut behind) = (vec![self.interface.as_str()], BTreeMap::new());
@@ -157,23 +156,24 @@ impl ControllerFile {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgentFile {
-    /// Which host of the scenario it is: the name is `host-NUMBER`.
+    /// Number of the host in the scenario. The daemon's name is `host-NUMBER`.
     pub host: u32,
-    /// The interface that slots are for. Nothing is done to any other.
+    /// The interface to gate. Others are not touched.
     pub interface: String,
-    /// Its controllers.
+    /// Controllers to connect to.
     pub controllers: Vec<ControllerAddress>,
     /// The folder with `ca.pem`, `NAME.pem` and `NAME.key`.
     pub keys: PathBuf,
-    /// The folder for what is there while it runs: the socket for programs is `agent.sock` in it.
+    /// The folder for files that exist while it runs, such as the socket for programs,
+    /// `agent.sock`.
     #[serde(default = "runtime")]
     pub runtime: PathBuf,
-    /// Its gate.
+    /// Settings of the kernel's gate.
     #[serde(default)]
     pub gate: GateTable,
-    /// An interface for programs that know nothing of slots; missing: there is none.
+    /// A TUN interface for unmodified programs; none if missing.
     pub tun: Option<TunTable>,
-    /// Where its status page is, on loopback; missing: there is none.
+    /// Loopback address of the status page; none if missing.
     pub status: Option<SocketAddr>,
     /// Whether to ask for real-time priority.
     #[serde(default = "yes")]
@@ -197,12 +197,12 @@ pub struct GateTable {
     /// Encodings of signals to accept.
     #[serde(deserialize_with = "encodings")]
     pub encodings: Vec<SignalEncoding>,
-    /// What passes under `scope = "all"`, beside ARP, neighbor discovery, SSH and the demand
-    /// channel: `tcp/443`, `udp/53`, `ip/1`, `ether/0x88cc`.
+    /// Traffic that passes under `scope = "all"`, in addition to ARP, neighbor discovery, SSH and
+    /// the demand channel. Examples: `tcp/443`, `udp/53`, `ip/1`, `ether/0x88cc`.
     #[serde(deserialize_with = "allowed")]
     pub allow: Vec<Allowed>,
-    /// It stays when its agent ends, with what it last knew, until its lease is over and after;
-    /// `release` takes it away.
+    /// Whether the gate stays in its last state when its agent crashes, and closes or opens after
+    /// its lease. `release` removes it.
     pub outlives: bool,
 }
 
@@ -221,16 +221,16 @@ impl Default for GateTable {
     }
 }
 
-/// A TUN interface: IP packets of this network go under slots.
+/// A TUN interface. IP packets to its network are sent in slots.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TunTable {
-    /// Its name.
+    /// Interface name; `tp0` by default.
     #[serde(default = "tun_name")]
     pub name: String,
-    /// The network of all hosts: host n has the address n + 1 of it.
+    /// The network of all hosts. Host n has its address n + 1.
     pub network: Ipv4Addr,
-    /// How many bits of an address name the network.
+    /// Length of the network's prefix, in bits.
     #[serde(default = "prefix")]
     pub prefix: u8,
 }

@@ -11,7 +11,7 @@ mod losses;
 mod plan;
 mod signals;
 
-use crate::channel::{Client, Event as Word, PeerId, Record, Server};
+use crate::channel::{Client, Event as ChannelEvent, PeerId, Record, Server};
 use crate::clock;
 use crate::counters::shared_counters;
 use crate::notes::{Note, Welcome, key_of};
@@ -23,7 +23,7 @@ use crate::watch::{Planned, Watch};
 use losses::Losses;
 pub use plan::{HostPlan, Plan};
 pub use signals::SignalInterface;
-use signals::{Ear, Signals};
+use signals::{SignalTarget, Signals};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -39,7 +39,7 @@ pub enum ControllerError {
     /// The plan is impossible.
     #[error(transparent)]
     Plan(#[from] crate::daemons::Failure),
-    /// A socket.
+    /// A socket or a system call failed.
     #[error("{what}: {source}")]
     Io {
         /// The failed operation.
@@ -47,7 +47,7 @@ pub enum ControllerError {
         /// The system's message.
         source: std::io::Error,
     },
-    /// The circuit switch.
+    /// The circuit switch cannot be opened or set.
     #[error(transparent)]
     Circuits(#[from] CircuitError),
     /// The plan needs a circuit switch, and the configuration names none.
@@ -75,7 +75,7 @@ pub struct ControllerConfig {
     pub encoding: SignalEncoding,
     /// Number of this start, higher than that of any start before.
     pub epoch: u32,
-    /// Its position among several controllers, from 0.
+    /// Position among several controllers, from 0.
     pub place: u32,
     /// Whether grants of an earlier start may still be in force.
     pub after_restart: bool,
@@ -98,31 +98,31 @@ shared_counters! {
         refused_plans,
         /// Signals sent.
         signals,
-        /// Signals that the interface did not take.
+        /// Signals that the interface refused.
         signals_lost,
-        /// Grants and rates sent, with those lost.
+        /// Grants and rates sent, including lost ones.
         grants,
-        /// Their bytes, as `Message::wire_bytes` counts them.
+        /// Bytes of these messages, as `Message::wire_bytes` counts them.
         grant_bytes,
-        /// Of them, those that were lost, as a lab wants some to be.
+        /// Grants and rates that were dropped on purpose, for labs.
         grants_lost,
         /// How often the circuit switch was set.
         retunes,
-        /// How often it could not be.
+        /// How often setting the circuit switch failed.
         retunes_failed,
-        /// Reports that came in.
+        /// Reports received.
         reports,
-        /// What other controllers have said.
+        /// Messages of other controllers.
         heard_of_peers,
-        /// Hosts that joined, with those that came again.
+        /// Hosts that joined, including those that rejoined.
         joined,
         /// Hosts that left.
         left,
-        /// Notes and names that no host could mean.
+        /// Invalid notes and names.
         refused,
         /// How often the schedule slipped.
         slips,
-        /// By how much altogether, in nanoseconds.
+        /// Total time that the schedule slipped, in nanoseconds.
         slipped_ns,
     }
 }
@@ -145,8 +145,7 @@ pub struct ControllerState(Mutex<Known>);
 pub struct Known {
     /// Hosts that have joined, with their MAC addresses.
     pub joined: BTreeMap<u32, String>,
-    /// Those that were there and are gone, and when they went by [`clock::now`]: their slots are
-    /// others'.
+    /// Hosts that have left, and when by [`clock::now`]. Their slots go to other hosts.
     pub left: BTreeMap<u32, Time>,
 }
 
@@ -159,7 +158,7 @@ impl ControllerState {
     pub fn known(&self) -> Known {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
-    /// The same for the status page.
+    /// The same as JSON, for the status page.
     pub fn to_json(&self) -> serde_json::Value {
         serde_json::json!({ "hosts": self.joined() })
     }
@@ -172,22 +171,21 @@ struct Host {
     mac: MacAddress,
     ip: Option<Ipv4Addr>,
     key: SignalKey,
-    /// Of its agent, and of that agent's newest report.
+    /// Epoch of its agent, and sequence number of that agent's newest report.
     epoch: u32,
     sequence: u64,
 }
 
 impl Host {
-    fn ear(&self) -> Ear {
-        Ear { mac: self.mac, ip: self.ip, key: self.key }
+    fn signal_target(&self) -> SignalTarget {
+        SignalTarget { mac: self.mac, ip: self.ip, key: self.key }
     }
 }
 
 /// Receives every event of the controller's agent.
 pub type SlotLog = Box<dyn FnMut(&Event) + Send>;
 
-/// A controller at work. Everything that is timed happens on the thread that calls
-/// [`run`](Self::run).
+/// A running controller. The thread that calls [`run`](Self::run) does everything that is timed.
 pub struct Controller {
     config: ControllerConfig,
     agent: Box<dyn Agent + Send>,
@@ -195,10 +193,10 @@ pub struct Controller {
     host_plan: HostPlan,
     signals: Signals,
     clock: Slipping,
-    /// Of a plan of circuits.
+    /// The circuit switch of a plan of circuits.
     tuner: Option<Tuner>,
     losses: Losses,
-    inbox: Arc<Inbox<(Origin, Word)>>,
+    inbox: Arc<Inbox<(Origin, ChannelEvent)>>,
     server: Server,
     /// Connections to controllers before this one.
     clients: Vec<Client>,
@@ -207,13 +205,13 @@ pub struct Controller {
     hosts: BTreeMap<HostId, Host>,
     /// Connected controllers.
     peers: Vec<PeerId>,
-    /// Names of those that have joined as nothing yet.
+    /// Names of connected peers that have not said hello yet.
     names: BTreeMap<PeerId, String>,
     counters: Arc<ControllerCounters>,
     out: Vec<Output>,
-    /// Where slots are written down as they are planned.
+    /// Log of planned slots.
     pub log: Option<SlotLog>,
-    /// Who shows them on a page.
+    /// Data of the status page, if there is one.
     watch: Option<Arc<Watch>>,
 }
 
@@ -221,8 +219,9 @@ pub struct Controller {
 const COUNTS_EVERY_MS: u32 = 1000;
 
 impl Controller {
-    /// A controller of `plan` that talks over `server`, and over `clients` to other controllers,
-    /// whose events all come to `inbox`, in the network namespace of this thread.
+    /// Creates a controller of `plan` in the network namespace of this thread. `server` connects it
+    /// to hosts and controllers, `clients` to other controllers. All their events arrive in
+    /// `inbox`.
     ///
     /// # Errors
     /// If the interface cannot be used, or the plan is impossible.
@@ -231,7 +230,7 @@ impl Controller {
         plan: Box<dyn Plan>,
         server: Server,
         clients: Vec<Client>,
-        inbox: Arc<Inbox<(Origin, Word)>>,
+        inbox: Arc<Inbox<(Origin, ChannelEvent)>>,
     ) -> Result<Self, ControllerError> {
         let start = clock::now();
         let agent = plan.agent(config.epoch, start, config.place, config.after_restart)?;
@@ -264,8 +263,8 @@ impl Controller {
         Ok(controller)
     }
 
-    /// Shows what it plans on a page. What hosts say comes to the page by [`Watch::hear`], beside
-    /// the controller.
+    /// Shows its plans on a page. Reports of hosts reach the page by [`Watch::hear`], without the
+    /// controller.
     pub fn show(&mut self, watch: Arc<Watch>) {
         self.watch = Some(watch);
     }
@@ -280,13 +279,13 @@ impl Controller {
         self.pulse.clone()
     }
 
-    /// Its public state.
+    /// The state that the status page shows.
     pub fn state(&self) -> Arc<ControllerState> {
         Arc::clone(&self.state)
     }
 
-    /// Runs until told to stop, and then closes what it has opened: what hosts do without a
-    /// controller is up to their leases.
+    /// Runs until `stop` is set, and then closes all open slots. Without a controller, the leases
+    /// of the hosts decide what they do.
     ///
     /// # Errors
     /// If an interface or the system fails.
@@ -297,10 +296,10 @@ impl Controller {
         let failed = |source| ControllerError::Io { what: "waiting".to_owned(), source };
         while !stop.is_set() {
             self.pulse.beat();
-            for (origin, word) in self.inbox.drain() {
+            for (origin, event) in self.inbox.drain() {
                 match origin {
-                    Origin::Server => self.hear(word),
-                    Origin::Client => self.hear_peer(word),
+                    Origin::Server => self.hear(event),
+                    Origin::Client => self.hear_peer(event),
                 }
             }
             let real = clock::now();
@@ -309,8 +308,8 @@ impl Controller {
                 let now = self.clock.wake(real, deadline);
                 self.tell(now, Input::Due);
                 if self.tuner.is_some() {
-                    // Light does not wait: what was done late by a thread that was not scheduled
-                    // counts like what was begun late.
+                    // Circuits do not wait for this thread: work that ended late because the thread
+                    // was not scheduled counts as slipped too.
                     self.clock.wake(clock::now(), deadline);
                 }
                 let (slipped, slips) = self.clock.slipped();
@@ -318,12 +317,12 @@ impl Controller {
                 self.counters.slipped_ns.store(slipped.as_ps() as u64 / 1000, Relaxed);
                 continue;
             }
-            // Wakes now and then to read the stop flag.
+            // Wakes regularly to read the stop flag.
             let most = real.saturating_add(Duration::from_ms(50));
             let until = deadline.map_or(most, |d| self.clock.real(d).min(most));
             timed::wait(until, &[std::os::fd::AsFd::as_fd(&*self.inbox)]).map_err(failed)?;
         }
-        self.signals.close_all(|host| self.hosts.get(&host).map(Host::ear));
+        self.signals.close_all(|host| self.hosts.get(&host).map(Host::signal_target));
         Ok(())
     }
 
@@ -333,16 +332,16 @@ impl Controller {
         for output in out.drain(..) {
             match output {
                 Output::Send { to: Address::Host(host), message: Message::Pfc(pfc) } => {
-                    self.signals.say(host, &pfc, self.hosts.get(&host).map(Host::ear));
+                    self.signals.say(host, &pfc, self.hosts.get(&host).map(Host::signal_target));
                 }
                 Output::Send { to, message } => self.send(to, message),
                 Output::Log(event) => self.written(&event),
                 Output::Retune(matching) => {
-                    // Hosts that are to be silent by then are told before.
+                    // Hosts that must be silent by then are told first.
                     self.signals.flush();
                     circuits::retune(&mut self.tuner, &matching, &self.counters);
                 }
-                // Outputs of hosts only: a controller has no queues.
+                // Only hosts have these outputs: a controller has no queues.
                 Output::ReadBacklog { .. } | Output::Open(_) | Output::Close { .. } => {}
             }
         }
@@ -368,7 +367,7 @@ impl Controller {
             Address::Peer => {
                 self.peers.iter().for_each(|&p| self.to(p, control.clone()));
                 let sent_at = self.clock.read(clock::now());
-                // One that is not there hears the next heartbeat.
+                // A disconnected controller gets the next heartbeat.
                 self.clients.iter().for_each(|c| drop(c.send(Record::Control { sent_at, control: control.clone() })));
             }
             Address::Controller | Address::Relay(_) => {}
@@ -387,11 +386,11 @@ impl Controller {
         }
         if let (Some(watch), Event::SlotPlanned { round, index, start, open, guard, pairs }) = (&self.watch, event) {
             let (start, pairs) = (self.clock.real(*start), || pairs.clone());
-            watch.slot(|| Planned { round: *round, index: *index, start, open: *open, gap: *guard, pairs: pairs() });
+            watch.slot(|| Planned { round: *round, index: *index, start, open: *open, guard: *guard, pairs: pairs() });
         }
         let Some(log) = &mut self.log else { return };
         match event {
-            // By the machine's clock, which others have as well.
+            // In the machine's clock, which others on this machine read too.
             Event::SlotPlanned { round, index, start, open, guard, pairs } => log(&Event::SlotPlanned {
                 round: *round,
                 index: *index,
@@ -404,22 +403,22 @@ impl Controller {
         }
     }
 
-    fn hear(&mut self, word: Word) {
-        match word {
-            Word::Joined { peer, name } => {
+    fn hear(&mut self, event: ChannelEvent) {
+        match event {
+            ChannelEvent::Joined { peer, name } => {
                 if name.starts_with("controller-") {
                     self.peers.push(peer);
                 }
                 self.names.insert(peer, name);
             }
-            Word::Note { peer, note } => {
+            ChannelEvent::Note { peer, note } => {
                 if let Err(why) = self.note(peer, note) {
                     self.counters.refused.fetch_add(1, Relaxed);
                     tracing::warn!("refused: {why}");
                     self.note_to(peer, &Note::Refused(why));
                 }
             }
-            Word::Control { peer, control: Control::Message(message), .. } => {
+            ChannelEvent::Control { peer, control: Control::Message(message), .. } => {
                 let host = self.hosts.iter().find(|(_, h)| h.peer == peer).map(|(h, _)| Address::Host(*h));
                 let from = host.or_else(|| self.peers.contains(&peer).then_some(Address::Peer));
                 let Some(from) = from else {
@@ -436,8 +435,8 @@ impl Controller {
                 let now = self.clock.read(clock::now());
                 self.tell(now, Input::Message { from, message });
             }
-            Word::Control { .. } => drop(self.counters.refused.fetch_add(1, Relaxed)),
-            Word::Left { peer, .. } => {
+            ChannelEvent::Control { .. } => drop(self.counters.refused.fetch_add(1, Relaxed)),
+            ChannelEvent::Left { peer, .. } => {
                 self.names.remove(&peer);
                 self.peers.retain(|p| *p != peer);
                 let gone: Vec<HostId> = self.hosts.iter().filter(|(_, h)| h.peer == peer).map(|(h, _)| *h).collect();
@@ -448,8 +447,8 @@ impl Controller {
         }
     }
 
-    fn hear_peer(&mut self, word: Word) {
-        if let Word::Control { control: Control::Message(message), .. } = word {
+    fn hear_peer(&mut self, event: ChannelEvent) {
+        if let ChannelEvent::Control { control: Control::Message(message), .. } = event {
             self.counters.heard_of_peers.fetch_add(1, Relaxed);
             let now = self.clock.read(clock::now());
             self.tell(now, Input::Message { from: Address::Peer, message });
@@ -459,13 +458,13 @@ impl Controller {
     fn note(&mut self, peer: PeerId, note: serde_json::Value) -> Result<(), String> {
         let hello = match serde_json::from_value(note).map_err(|e| e.to_string())? {
             Note::Hello(hello) => hello,
-            // For the page, where there is one.
+            // For the page, if there is one.
             Note::Counts(_) => return Ok(()),
             Note::Welcome(_) | Note::Refused(_) => return Err("unexpected note: expected hello or counts".to_owned()),
         };
         let name = self.names.get(&peer).cloned().unwrap_or_default();
         let host = HostId(hello.host);
-        // A certificate speaks for its own host alone.
+        // A certificate is valid for its own host only.
         if name != format!("host-{}", hello.host) {
             return Err(format!("the certificate of `{name}` is not valid for host {}", hello.host));
         }
@@ -488,15 +487,15 @@ impl Controller {
         Ok(())
     }
 
-    /// A host is gone: what it wanted to send is nobody's any more, and nobody sends to it.
+    /// Handles a host that has left: its backlog is dropped, and no host sends to it.
     fn leave(&mut self, host: HostId) {
         let Some(left) = self.hosts.remove(&host) else { return };
         self.counters.left.fetch_add(1, Relaxed);
         tracing::warn!("host {} left", host.0);
         self.state.0.lock().unwrap_or_else(PoisonError::into_inner).left.insert(host.0, clock::now());
         let now = self.clock.read(clock::now());
-        // Newer than all that has been heard of it. Where its agent lives and only the connection
-        // was lost, what it says next but one is newer still.
+        // Newer than all of its reports. If its agent lives and only the connection was lost, its
+        // second next report is newer than this.
         let sequence = left.sequence + 1;
         let report =
             BacklogReport { epoch: left.epoch, sequence, taken_at: now, obeys: 0, backlog: Backlog::default() };
@@ -532,11 +531,11 @@ impl Controller {
 
     fn note_to(&self, peer: PeerId, note: &Note) {
         let Ok(note) = serde_json::to_value(note) else { return };
-        // A host that has left says hello when it is back.
+        // A host that has left says hello when it rejoins.
         let _ = self.server.send(peer, Record::Note(note));
     }
 
-    /// One that has left hears of it when it is back, by what is said then.
+    /// A host that has left gets the list when it rejoins.
     fn to(&self, peer: PeerId, control: Control) {
         let sent_at = self.clock.read(clock::now());
         if let Err(e) = self.server.send(peer, Record::Control { sent_at, control }) {

@@ -70,10 +70,10 @@ pub fn controller(
     let about = file.status.map(|_| about(&file, scenario, &*plan, epoch)).transpose()?;
     let watch = about.map(Watch::new);
     let page = watch.as_ref().map(|w| Arc::clone(&w.0));
-    let hear = move |word| {
+    let hear = move |event| {
         // Reports for the page alone do not wake the controller.
-        if !page.as_ref().is_some_and(|page| page.hear(&word)) {
-            heard.push((Origin::Server, word));
+        if !page.as_ref().is_some_and(|page| page.hear(&event)) {
+            heard.push((Origin::Server, event));
         }
     };
     let server = Server::start(file.listen, &identity, hear)?;
@@ -81,24 +81,11 @@ pub fn controller(
     let mut peers = Vec::new();
     for peer in file.peers.iter().filter(|p| p.name < format!("controller-{}", file.place)) {
         let heard = Arc::clone(&inbox);
-        peers.push(Client::start(peer.address, &peer.name, &identity, move |word| heard.push((Origin::Client, word)))?);
+        peers.push(Client::start(peer.address, &peer.name, &identity, move |event| {
+            heard.push((Origin::Client, event))
+        })?);
     }
-    let all =
-        std::iter::once((&file.interface, &[][..])).chain(file.interfaces.iter().map(|i| (&i.name, &i.hosts[..])));
-    let interface = |(name, hosts): (&String, &[u32])| -> Result<_, Failure> {
-        let hosts = hosts.iter().map(|h| HostId(*h)).collect();
-        Ok(SignalInterface { name: name.clone(), mac: mac_of(name)?, ip: ip_of(name)?, hosts })
-    };
-    let config = ControllerConfig {
-        interfaces: all.map(interface).collect::<Result<_, _>>()?,
-        encoding: file.encoding,
-        epoch,
-        place: file.place,
-        after_restart,
-        real_time: file.real_time,
-        circuits: file.circuits.as_ref().map(|folder| config::beside(path, folder)),
-        control_loss: file.control_loss,
-    };
+    let config = controller_config(path, &file, epoch, after_restart)?;
     let channel = server.count();
     let mut controller = Controller::new(config, plan, server, peers, inbox)?;
     if let Some(log) = &file.log {
@@ -136,6 +123,31 @@ pub fn controller(
     let counters: BTreeMap<_, _> = controller.counters().iter().collect();
     let _ = std::fs::write(file.runtime.join("last.json"), serde_json::to_string(&counters).unwrap_or_default());
     Ok(done?)
+}
+
+/// The controller's configuration, with the addresses of this machine's interfaces.
+fn controller_config(
+    path: &Path,
+    file: &ControllerFile,
+    epoch: u32,
+    after_restart: bool,
+) -> Result<ControllerConfig, Failure> {
+    let all =
+        std::iter::once((&file.interface, &[][..])).chain(file.interfaces.iter().map(|i| (&i.name, &i.hosts[..])));
+    let interface = |(name, hosts): (&String, &[u32])| -> Result<_, Failure> {
+        let hosts = hosts.iter().map(|h| HostId(*h)).collect();
+        Ok(SignalInterface { name: name.clone(), mac: mac_of(name)?, ip: ip_of(name)?, hosts })
+    };
+    Ok(ControllerConfig {
+        interfaces: all.map(interface).collect::<Result<_, _>>()?,
+        encoding: file.encoding,
+        epoch,
+        place: file.place,
+        after_restart,
+        real_time: file.real_time,
+        circuits: file.circuits.as_ref().map(|folder| config::beside(path, folder)),
+        control_loss: file.control_loss,
+    })
 }
 
 /// The controller as its page describes it.
@@ -234,7 +246,7 @@ pub fn agent(path: &Path, stop: &Stop) -> Result<(), Failure> {
     let mut controllers = Vec::new();
     for (place, controller) in file.controllers.iter().enumerate() {
         let heard = Arc::clone(&inbox);
-        let on_event = move |word| heard.push((place, word));
+        let on_event = move |event| heard.push((place, event));
         controllers.push(Client::start(controller.address, &controller.name, &identity, on_event)?);
     }
     let config = AgentConfig { host, epoch, gate, ip: ip_of(&file.interface)?, real_time: file.real_time };

@@ -13,37 +13,36 @@ use std::path::{Path, PathBuf};
 use timeplane_model::{Duration, Rate};
 use timeplane_protocol::wire::{MacAddress, PORT, SignalEncoding, SignalKey};
 
-/// What a gate does with frames that it would stop.
+/// How a gate treats frames outside of their slots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// Counts them, and lets them pass.
+    /// Counts the frames, and lets them pass.
     Observe,
-    /// Stops them.
+    /// Drops the frames.
     #[default]
     Enforce,
 }
 
-/// Which frames a gate is for.
+/// Which frames are gated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
     /// Frames of agents, which have a class. All others pass.
     #[default]
     Slots,
-    /// All frames: those without a class pass only where they are on the list of what is
-    /// [allowed](Allowed).
+    /// All frames. Those without a class pass only if they are [allowed](Allowed).
     All,
 }
 
-/// What a gate is when nothing has been heard of a controller for its lease.
+/// State of a gate once controllers have been silent for its lease.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SafeState {
-    /// Closed: for a fabric that must not see frames outside of slots.
+    /// Closed, for a fabric that must not carry frames outside of slots.
     #[default]
     Closed,
-    /// Open to plain sending: for a network that must not stop.
+    /// Open, for a network that must not stop.
     Open,
 }
 
@@ -61,8 +60,8 @@ pub enum Allowed {
 }
 
 impl Allowed {
-    /// What stays allowed whatever an operator says: ARP, ICMPv6 (neighbor discovery), SSH, and
-    /// the demand channels, by their controllers' ports.
+    /// Traffic that is always allowed: ARP, ICMPv6 (neighbor discovery), SSH, and the demand
+    /// channels with these ports of controllers.
     pub fn always(channels: impl IntoIterator<Item = u16>) -> Vec<Self> {
         let fixed = [Self::EtherType(0x0806), Self::Protocol(58), Self::Tcp(22)];
         fixed.into_iter().chain(channels.into_iter().map(Self::Tcp)).collect()
@@ -83,37 +82,37 @@ impl Allowed {
     }
 }
 
-/// What a gate is told at its start.
+/// Configuration of a gate.
 #[derive(Clone, Debug)]
 pub struct GateConfig {
     /// The interface, in the network namespace of the calling thread.
     pub interface: String,
-    /// The interface's own address: signals for others are not obeyed.
+    /// MAC address of the interface. Signals for other addresses are not obeyed.
     pub mac: MacAddress,
-    /// With which signals are sealed.
+    /// Key that signals are sealed with.
     pub key: SignalKey,
-    /// Which of them are heard.
+    /// Encodings of signals to accept.
     pub encodings: Vec<SignalEncoding>,
-    /// What happens to frames that come too late.
+    /// How frames outside of their slots are treated.
     pub mode: Mode,
-    /// Which frames wait for slots.
+    /// Which frames are gated.
     pub scope: Scope,
-    /// For how long a signal or a rate says what is right; over a day is a day.
+    /// How long a signal or rate remains valid, at most a day.
     pub lease: Duration,
-    /// What holds after it.
+    /// State after the lease.
     pub safe: SafeState,
-    /// No signal opens a class for longer; over a day is a day.
+    /// The longest time for which a signal can open a class, at most a day.
     pub max_hold: Duration,
-    /// What passes under [`Scope::All`].
+    /// Traffic that passes under [`Scope::All`].
     pub allowed: Vec<Allowed>,
-    /// A folder for it in a BPF file system (mounted there where there is none), and its name in
-    /// there: the gate outlives the process. `None`: it ends with its value.
+    /// A folder of a BPF file system (mounted if there is none), and the gate's name in it. The
+    /// gate then outlives the process. If `None`, it ends with its value.
     pub pin: Option<(PathBuf, String)>,
 }
 
 impl GateConfig {
-    /// A gate for frames of agents that hears the default encoding; closed after a second of
-    /// silence, not pinned.
+    /// Defaults: gates agents' frames, accepts the default encoding, closes after a second of
+    /// silence, and is not pinned.
     pub fn new(interface: &str, mac: MacAddress, key: SignalKey) -> Self {
         Self {
             interface: interface.to_owned(),
@@ -154,8 +153,7 @@ impl GateConfig {
     }
 }
 
-/// As the kernel's programs have a key: they hash with two numbers in the order of the machine, and
-/// the key is bytes.
+/// The key as the kernel's programs use it: two numbers in native byte order.
 pub(crate) fn kernel_key(key: &SignalKey) -> [u8; 16] {
     let mut halves = [0; 16];
     for (i, half) in key.0.chunks_exact(8).enumerate() {
@@ -165,20 +163,20 @@ pub(crate) fn kernel_key(key: &SignalKey) -> [u8; 16] {
     halves
 }
 
-/// At most a day.
+/// The duration in nanoseconds, at most a day.
 fn nanoseconds(d: Duration) -> u64 {
     (d.as_ps() / 1000).clamp(0, 86_400_000_000_000) as u64
 }
 
 macro_rules! counters {
     ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
-        /// What a gate has counted since it was first attached.
+        /// Counters of a gate since it was first attached.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
         pub struct GateCounters {
             $($(#[doc = $doc])+ pub $name: u64,)+
         }
         impl GateCounters {
-            /// Names and values, in the order of the kernel's.
+            /// Names and values, in the order of the kernel's counters.
             pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
                 [$((stringify!($name), self.$name)),+].into_iter()
             }
@@ -194,34 +192,35 @@ macro_rules! counters {
 counters! {
     /// Signals obeyed.
     obeyed,
-    /// Signals whose tag does not fit.
+    /// Signals with a wrong tag.
     forged,
-    /// Signals older than one that was obeyed: replayed, doubled, overtaken, or of a controller
-    /// that has been replaced.
+    /// Signals older than one that was obeyed: replayed, duplicated, reordered, or from a replaced
+    /// controller.
     stale,
-    /// Frames that say what no controller says.
+    /// Invalid signals.
     malformed,
-    /// Signals in an encoding that is not heard here.
+    /// Signals in an encoding that is not accepted.
     unwanted,
     /// Signals for another station.
     other_station,
-    /// Frames with a class that was open.
+    /// Frames of an open class.
     passed,
-    /// Their bytes, without FCS.
+    /// Bytes of these frames, without FCS.
     passed_bytes,
-    /// Frames stopped.
+    /// Frames dropped.
     gated,
     /// Their bytes, without FCS.
     gated_bytes,
-    /// Frames that would have been stopped but for [`Mode::Observe`].
+    /// Frames that [`Mode::Enforce`] would have dropped.
     would_gate,
-    /// Frames that were faster than the rate of their class; they are stopped, or would have been.
+    /// Frames that exceeded the rate of their class. They also count as dropped or passed by
+    /// [`Mode::Observe`].
     too_fast,
-    /// Frames that passed since no controller was heard of.
+    /// Frames that passed while controllers were silent.
     unscheduled,
     /// Repair reports, which no gate stops.
     repairs,
-    /// Frames on the list of what is allowed, under [`Scope::All`].
+    /// Allowed frames, under [`Scope::All`].
     allowed,
     /// Frames without a class, under [`Scope::Slots`].
     other,
@@ -234,26 +233,26 @@ pub struct Gate {
     renewals: MapHandle,
     gates: MapHandle,
     counters: MapHandle,
-    /// Their end takes the programs out, unless they are pinned.
+    /// Links of the programs. Dropping them detaches the programs unless they are pinned.
     _links: Vec<Link>,
     by_xdp: bool,
 }
 
-/// What a class may do, as the kernel sees it.
+/// State of a class in the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClassState {
-    /// When it was opened last, in ns of the monotonic clock.
+    /// Time of the last opening, in ns of the monotonic clock.
     pub opened_ns: u64,
-    /// Until when it is open.
+    /// End of the opening, in ns of the monotonic clock.
     pub until_ns: u64,
 }
 
 impl Gate {
-    /// Puts the programs in front of an interface of this thread's network namespace; what is
-    /// pinned there already is replaced without a moment in which there is none, and keeps its
-    /// counters.
+    /// Attaches the programs to an interface of this thread's network namespace. A pinned gate is
+    /// replaced atomically, and keeps its counters.
     ///
-    /// Classes are closed and no signal is known: a key is new with every start of an agent.
+    /// All classes are closed and no signal is known, as the key is new with every start of an
+    /// agent.
     ///
     /// # Errors
     /// If the interface does not exist or the kernel refuses.
@@ -261,7 +260,7 @@ impl Gate {
         let Some((root, name)) = &config.pin else { return Self::load(config, None) };
         let folder = bpf::pin_folder(root, name)?;
         Self::load(config, Some(&folder)).or_else(|_| {
-            // Of another version: its maps have another shape.
+            // A gate of another version: its maps have another layout.
             release(&folder).map_err(|source| BpfError::Pin { path: folder.display().to_string(), source })?;
             let folder = bpf::pin_folder(root, name)?;
             Self::load(config, Some(&folder))
@@ -286,8 +285,8 @@ impl Gate {
         let (settings, states, gates, counters) = (map("settings")?, map("states")?, map("gates")?, map("counters")?);
         let (renewals, allow) = (map("renewals")?, map("allow")?);
         let write = || BpfError::refused("writing the gate's maps");
-        // A state of zeros has heard of nobody, and the key changes before it: what was sealed with
-        // the old one is refused.
+        // A state of zeros has obeyed no signal. The key changes first, so that signals with the
+        // old key are refused.
         settings.update(&ZERO, &config.settings(), MapFlags::ANY).map_err(write())?;
         states.update(&ZERO, &[0; 32], MapFlags::ANY).map_err(write())?;
         renewals.update(&ZERO, &[0; 8], MapFlags::ANY).map_err(write())?;
@@ -340,12 +339,12 @@ impl Gate {
         Ok(())
     }
 
-    /// Whether signals are heard by XDP; by tc otherwise, since the interface refuses XDP.
+    /// Whether XDP receives the signals. If the interface does not support XDP, tc does.
     pub fn by_xdp(&self) -> bool {
         self.by_xdp
     }
 
-    /// Lets frames of a class pass for so long from now on, at a rate or as fast as they come.
+    /// Opens a class for a time from now on, with or without a rate limit.
     ///
     /// # Errors
     /// If the kernel refuses.
@@ -355,7 +354,7 @@ impl Gate {
         self.write(class, now, now + nanoseconds(hold), bytes_per_second)
     }
 
-    /// Lets no more frames of a class pass.
+    /// Closes a class.
     ///
     /// # Errors
     /// If the kernel refuses.
@@ -372,7 +371,8 @@ impl Gate {
         self.gates.update(&key, &value, MapFlags::ANY).map_err(BpfError::refused("opening a class"))
     }
 
-    /// What the controller says over the demand channel counts as well: the lease begins anew.
+    /// Renews the lease, as messages over the demand channel also show that the controller is
+    /// alive.
     ///
     /// # Errors
     /// If the kernel refuses.
@@ -382,14 +382,14 @@ impl Gate {
         renewed.map_err(BpfError::refused("renewing the lease"))
     }
 
-    /// What a class may do now.
+    /// Current state of a class.
     pub fn class(&self, class: u16) -> Option<ClassState> {
         let value = self.gates.lookup(&u32::from(class).to_ne_bytes(), MapFlags::ANY).ok()??;
         let number = |at: usize| value.get(at..at + 8).map(|b| u64::from_ne_bytes(b.try_into().unwrap_or_default()));
         Some(ClassState { opened_ns: number(0)?, until_ns: number(8)? })
     }
 
-    /// What it has counted.
+    /// The current counters.
     pub fn counters(&self) -> GateCounters {
         let one = |i: u32| {
             let cpus = self.counters.lookup_percpu(&i.to_ne_bytes(), MapFlags::ANY).ok().flatten().unwrap_or_default();
@@ -398,7 +398,7 @@ impl Gate {
         GateCounters::of(&(0..COUNTERS).map(one).collect::<Vec<u64>>())
     }
 
-    /// Changes its settings in place: mode, scope, lease, what comes after it.
+    /// Changes the settings in place: mode, scope, lease and the state after it.
     ///
     /// # Errors
     /// If the kernel refuses.
@@ -410,20 +410,20 @@ impl Gate {
 const ZERO: [u8; 4] = [0; 4];
 const CLASSES: u16 = 2048;
 
-/// Takes a pinned gate away, whoever made it: everything passes.
+/// Removes a pinned gate, whichever process made it. All frames pass then.
 ///
 /// # Errors
-/// If the folder cannot be emptied.
+/// If a file of the folder cannot be removed.
 pub fn release(folder: &Path) -> std::io::Result<()> {
-    // The programs first: a gate without its maps would still be one. Without a pin a program would
-    // go as well, but some time later.
+    // Detaches the programs first, as a gate without its pinned maps would still be in force.
+    // Removing the pin alone detaches a program only some time later.
     let mut entries: Vec<PathBuf> =
         std::fs::read_dir(folder)?.map(|e| Ok(e?.path())).collect::<std::io::Result<_>>()?;
     entries.sort_by_key(|p| !p.file_name().is_some_and(|n| n.to_string_lossy().starts_with("link_")));
     for path in &entries {
         if let Ok(link) = Link::open(path) {
-            // One whose interface is gone cannot be detached. It goes with its pin, and must not
-            // keep a new gate out.
+            // A program whose interface is gone cannot be detached. It disappears with its pin, and
+            // must not block a new gate.
             let _ = link.detach();
         }
         std::fs::remove_file(path)?;

@@ -21,73 +21,73 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use timeplane_model::HostId;
 
-/// What is wrong with keys.
+/// Why keys or certificates cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
     /// A file cannot be read or written.
     #[error("{}: {source}{}", path.display(), advice(source, path))]
     File {
-        /// Which.
+        /// The key or certificate.
         path: PathBuf,
         /// The system's message.
         source: std::io::Error,
     },
-    /// A file is there that would be lost.
+    /// A file exists that would be overwritten.
     #[error("{} exists already; use --force to replace it", path.display())]
     Exists {
-        /// Which.
+        /// The existing file.
         path: PathBuf,
     },
-    /// An authority is there already.
+    /// An authority exists already.
     #[error(
         "{} exists already: a new authority would invalidate all certificates of the folder; choose another folder", path.display()
     )]
     AuthorityExists {
-        /// Its file.
+        /// Path of the authority's key.
         path: PathBuf,
     },
-    /// A file does not hold what its name says.
+    /// A file's content is invalid.
     #[error("{}: {what}", path.display())]
     Content {
-        /// Which.
+        /// The invalid file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with the content.
         what: String,
     },
-    /// A private key that others can read, or write.
+    /// Other users can read or write a private key.
     #[error("{}: mode {mode:04o} lets other users read a private key; run `chmod 600` on it", path.display())]
     Mode {
-        /// Which.
+        /// The private key.
         path: PathBuf,
-        /// The lower twelve bits.
+        /// Permission bits of the file, the lower twelve.
         mode: u32,
     },
-    /// No name of a daemon.
+    /// The name is not valid for a daemon.
     #[error(
         "{name:?} is no name of a daemon: 1 to 63 of a-z, 0-9 and -, the first a letter, the last no -, and not `ca`; usual are controller-0, host-3 and \
          observer"
     )]
     Name {
-        /// As given.
+        /// The invalid name.
         name: String,
     },
-    /// Making a key or a certificate failed.
+    /// A key or certificate cannot be made.
     #[error("cannot make a {what}: {message}")]
     Make {
         /// Key or certificate.
         what: &'static str,
-        /// What the library says.
+        /// Message of the library.
         message: String,
     },
-    /// TLS cannot be made of them.
+    /// TLS cannot be configured with them.
     #[error("{what}")]
     Tls {
-        /// What does not fit.
+        /// What is wrong.
         what: String,
     },
 }
 
-/// What to do about a file that is missing.
+/// Advice about a missing file.
 fn advice(source: &std::io::Error, path: &std::path::Path) -> String {
     let is_ours = path.extension().is_some_and(|e| e == "pem" || e == "key");
     if source.kind() != std::io::ErrorKind::NotFound || !is_ours {
@@ -103,11 +103,11 @@ fn advice(source: &std::io::Error, path: &std::path::Path) -> String {
     }
 }
 
-/// Whether it can be a daemon's name: a label of DNS in lower case, so that it is its own file name
-/// and nothing else's.
+/// Checks that a name is valid for a daemon: a DNS label in lower case, which is also a safe file
+/// name.
 ///
 /// # Errors
-/// If it cannot.
+/// If the name is invalid.
 pub fn check_name(name: &str) -> Result<(), KeyError> {
     let inside = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     let good = (1..=63).contains(&name.len())
@@ -118,14 +118,14 @@ pub fn check_name(name: &str) -> Result<(), KeyError> {
     if good { Ok(()) } else { Err(KeyError::Name { name: name.to_owned() }) }
 }
 
-/// What a daemon is by its name.
+/// Role of a daemon, from its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
     /// `controller-N`.
     Controller(u32),
     /// `host-N`.
     Host(HostId),
-    /// `observer`.
+    /// The daemon at a switch that judges slots, named `observer`.
     Observer,
 }
 

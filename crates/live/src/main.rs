@@ -1,4 +1,5 @@
-//! The `timeplane-live` program: the daemons of real hosts. `timeplane live` starts it.
+//! The `timeplane-live` program: the daemons of real hosts. `timeplane live` starts it. Controllers
+//! and labs, which read scenarios, are in `timeplane-lab`.
 
 use clap::Parser;
 use std::process::ExitCode;

@@ -14,9 +14,9 @@ pub enum NetError {
     /// A program could not be started.
     #[error("cannot start `{program}`: {source}; it is part of {package}")]
     Missing {
-        /// Which.
+        /// Name of the program.
         program: &'static str,
-        /// By Debian's name.
+        /// Debian's package with the program.
         package: &'static str,
         /// The system's message.
         source: std::io::Error,
@@ -24,25 +24,25 @@ pub enum NetError {
     /// A command failed.
     #[error("`{command}`: {message}")]
     Failed {
-        /// As it was run.
+        /// The command with its arguments.
         command: String,
-        /// What it said.
+        /// The command's error message.
         message: String,
     },
     /// A namespace could not be entered.
     #[error("namespace {name}: {source}")]
     Enter {
-        /// Its name.
+        /// Name of the namespace, as in `ip netns`.
         name: String,
         /// The system's message.
         source: std::io::Error,
     },
 }
 
-/// Runs `ip` with these arguments, as they are separated by spaces.
+/// Runs `ip` with arguments separated by spaces.
 ///
 /// # Errors
-/// If it fails, with what it said.
+/// If it fails, with its message.
 pub fn ip(arguments: &str) -> Result<String, NetError> {
     run("ip", arguments)
 }
@@ -125,17 +125,17 @@ impl Namespace {
     pub fn of_nobody(name: &str) -> Self {
         Self { name: name.to_owned() }
     }
-    /// Removes it, and says where that fails.
+    /// Removes the namespace, and reports a failure.
     pub fn remove(self) -> Result<(), NetError> {
         let removed = ip(&format!("netns del {}", self.name)).map(drop);
         std::mem::forget(self);
         removed
     }
-    /// Its name.
+    /// Name of the namespace, as `ip netns` shows it.
     pub fn name(&self) -> &str {
         &self.name
     }
-    /// Where the system has it.
+    /// Path of the namespace's file.
     pub fn path(&self) -> PathBuf {
         PathBuf::from("/run/netns").join(&self.name)
     }

@@ -1,29 +1,29 @@
-//! Watches a switch's ports for frames that are sent outside of their slots, and measures how fast
-//! hosts obey.
+//! Watches a switch's ports for frames outside of their slots, and measures how fast hosts obey
+//! signals.
 //!
-//! At each port it sees the signals that the controller sends to the port's host, and the data
-//! frames that the host sends (stream data and IP packets of a class; what is not gated does not
-//! count). A frame is one of these:
+//! At each port it sees the signals that the controller sends to the host, and the gated data
+//! frames that the host sends (streams and IP packets with a class). Each data frame is one of
+//! these:
 //!
-//! - of the class that the last signal has open, and its hold not over: as it should be;
-//! - a **reaction**: of the class that the port had open last, after its end but before any port's
-//!   next opening. It was on its way, or the host still reacts; this is what guard times are for;
-//! - a **violation**: of a class that is not open, after the next slot has been opened anywhere; or
-//!   of a class that the host was not given at all. A network with plans in which slots of some
-//!   hosts begin while others go on cannot be judged by this rule.
+//! - **correct**: its class is the one that the last signal opened, and the hold is not over;
+//! - a **reaction**: its class was the last one open at the port, and no port's next slot has
+//!   opened yet. The frame was in flight, or the host still reacts. Guard times are for these
+//!   frames;
+//! - a **violation**: its class is not open, and the next slot has opened at some port, or the host
+//!   never got that class. This rule does not fit plans in which slots of some hosts start while
+//!   others continue.
 //!
-//! Signals are read in every encoding that controllers have. An observer has no keys by itself: it
-//! goes by the controller's MAC address, and drops what is older than what it has seen, as hosts
-//! do. Where it is told a host's key, a signal whose tag does not fit counts as forged, and nothing
-//! else. Plain PFC has neither number nor hold: it is always the newest, and lasts until the next.
-//! An observer needs CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON, and works at the ports of any Linux
-//! switch that hosts are connected to.
+//! An observer reads signals in every encoding. Without keys, it recognizes the controller by its
+//! MAC address, and ignores signals older than the newest, as hosts do. With a host's key, a signal
+//! with a wrong tag only counts as forged. Plain PFC has neither number nor hold: it is always the
+//! newest, and is in force until the next one. An observer needs CAP_BPF, CAP_NET_ADMIN and
+//! CAP_PERFMON. It works at the ports of any Linux switch.
 
 mod histogram;
 mod report;
 
 pub use histogram::{Histogram, Latency};
-pub use report::{FEW, IGNORES_ABOVE, PortReport, Report};
+pub use report::{FEW, IGNORES_ABOVE, ObserverReport, PortReport};
 
 use crate::bpf::observer::{ObserverSkelBuilder, types};
 use crate::gate::kernel_key;
@@ -38,26 +38,26 @@ use timeplane_protocol::wire::{MacAddress, PORT, SignalKey};
 /// The most ports that an observer watches.
 pub const MOST_PORTS: usize = 1024;
 
-/// Why there is nothing to see.
+/// Why an observer cannot work.
 #[derive(Debug, thiserror::Error)]
 pub enum ObserverError {
-    /// The programs or their maps.
+    /// The programs or their maps failed.
     #[error("the observer's BPF programs: {0}")]
     Bpf(#[from] libbpf_rs::Error),
-    /// An interface.
+    /// The programs cannot be attached to an interface.
     #[error("the observer at {interface}: {source}")]
     Attach {
-        /// Its name.
+        /// Name of the interface.
         interface: String,
         /// The system's message.
         source: std::io::Error,
     },
-    /// No ports, too many, or one twice.
+    /// There are no ports, too many, or one is named twice.
     #[error("interfaces of an observer: found {0}, expected 1 to {MOST_PORTS}, each once")]
     Interfaces(String),
 }
 
-/// Programs at the ports of a switch; dropped, they are gone.
+/// Programs at the ports of a switch. Dropping the value removes them.
 #[derive(Debug)]
 pub struct Observer {
     ports: Vec<(u32, String)>,
@@ -69,21 +69,21 @@ pub struct Observer {
     _links: Vec<Link>,
 }
 
-/// What was counted at all ports since the observer was attached.
+/// Counters of all ports since the observer was attached.
 #[derive(Clone, Debug)]
 pub struct Counters {
-    /// Port by port, in the order they were given.
+    /// Counters of each port, in the order of [`Observer::attach`].
     pub ports: Vec<PortCounters>,
-    /// From a closing signal (or the end of a hold) to the last frame of what it closed: slots
-    /// after which none came are not in it.
+    /// Time from a closing signal or the end of a hold to the last frame of the closed slot. Slots
+    /// without later frames are not included.
     pub reaction: Histogram,
-    /// From an opening signal to the first frame of the slot.
+    /// Time from an opening signal to the first frame of the slot.
     pub first_frame: Histogram,
-    /// Violations that found no room in the log.
+    /// Violations that did not fit into the log.
     pub unlogged: u64,
 }
 
-/// What was counted at one port. [`PortReport`] says what is what.
+/// Counters of one port. [`PortReport`] documents them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "as in PortReport")]
 pub struct PortCounters {
@@ -94,7 +94,7 @@ pub struct PortCounters {
     pub reactions: u64,
     pub slots: u64,
     pub empty_slots: u64,
-    /// How long slots lasted, all together; the one that is open counts once it has ended.
+    /// Total length of slots that have ended.
     pub open: Duration,
     pub signals: u64,
     pub stale_signals: u64,
@@ -103,34 +103,34 @@ pub struct PortCounters {
     pub violator: Option<MacAddress>,
 }
 
-/// A frame that came when somebody else's slot had begun.
+/// A frame that arrived after another host's slot had started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// When it came in, by the monotonic clock.
+    /// Arrival time, by the monotonic clock.
     pub time: Time,
-    /// At which interface.
+    /// Name of the interface that it arrived at.
     pub interface: String,
-    /// Its class.
+    /// Class of the frame.
     pub class: u16,
-    /// What the host might have sent instead.
+    /// The class that was open at the port, if any.
     pub open: Option<u16>,
-    /// With Ethernet's header.
+    /// Length of the frame with Ethernet's header.
     pub length: Bytes,
-    /// Who sent it, as the frame says.
+    /// Source address of the frame.
     pub source: MacAddress,
 }
 
-// SAFETY: integers, and arrays of integers.
+// SAFETY: the type consists of integers and arrays of integers.
 unsafe impl Plain for types::port {}
 // SAFETY: as above.
 unsafe impl Plain for types::violation {}
 
 impl Observer {
-    /// Watches these interfaces of the calling thread's network namespace: a switch's ports towards
-    /// hosts, whose slots are given by the controller with this MAC address.
+    /// Watches these interfaces of the calling thread's network namespace. They are a switch's
+    /// ports towards hosts; the controller with this MAC address gives the slots.
     ///
     /// # Errors
-    /// If there is no such interface, one is named twice, or the kernel refuses the programs.
+    /// If an interface does not exist, one is named twice, or the kernel refuses the programs.
     pub fn attach<S: AsRef<str>>(interfaces: &[S], controller: MacAddress) -> Result<Self, ObserverError> {
         let mut ports: Vec<(u32, String)> = Vec::with_capacity(interfaces.len());
         for interface in interfaces.iter().map(AsRef::as_ref) {
@@ -158,7 +158,7 @@ impl Observer {
                 links.push(tcx::attach(program, interface).map_err(error)?);
             }
         }
-        // Links and handles keep all of it; the object itself has done its work.
+        // Links and handles keep programs and maps alive; the object is no longer needed.
         Ok(Self {
             ports,
             states: MapHandle::try_from(&skel.maps.ports)?,
@@ -170,11 +170,11 @@ impl Observer {
         })
     }
 
-    /// Signals to the host at one of the ports are verified by this key from now on, which its
-    /// agent makes at every start.
+    /// Sets the key that verifies signals to the host at one of the ports. The host's agent makes a
+    /// new one at every start.
     ///
     /// # Errors
-    /// If the interface is none of those that are watched.
+    /// If the interface is not watched.
     pub fn set_key(&self, interface: &str, key: SignalKey) -> Result<(), ObserverError> {
         let port = self.ports.iter().find(|p| p.1 == interface).ok_or_else(|| ObserverError::Attach {
             interface: interface.to_owned(),
@@ -183,7 +183,7 @@ impl Observer {
         Ok(self.keys.update(&port.0.to_ne_bytes(), &kernel_key(&key), MapFlags::ANY)?)
     }
 
-    /// What was counted so far.
+    /// The current counters.
     ///
     /// # Errors
     /// If a system call fails.
@@ -199,8 +199,8 @@ impl Observer {
             let now = nix::time::clock_gettime(nix::time::ClockId::CLOCK_MONOTONIC)
                 .map_err(|source| ObserverError::Attach { interface: interface.clone(), source: source.into() })?;
             let now = now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64;
-            // What the programs book with the next signal: the end of the last slot, and the last
-            // frame after it.
+            // The programs would count these with the next signal: the end of the last slot, and
+            // the last frame after it.
             let lapsed = s.slots > 0 && s.closed == 0 && s.closes_at <= now;
             let ended = s.slots > 0 && (s.closed != 0 || lapsed);
             if s.late_ns > 0 {
@@ -228,8 +228,8 @@ impl Observer {
         Ok(Counters { ports, reaction, first_frame: histogram(&self.first_frame)?, unlogged })
     }
 
-    /// The violations since the last call, in their order. There is room for some 6000; those that
-    /// found none are in [`Counters::unlogged`].
+    /// The violations since the last call, in order. The log holds about 6000;
+    /// [`Counters::unlogged`] counts those that did not fit.
     ///
     /// # Errors
     /// If a system call fails.
@@ -254,12 +254,12 @@ impl Observer {
         Ok(found)
     }
 
-    /// The counters with their sums and names of who ignores their slots.
+    /// The counters, their sums, and the ports whose hosts ignore their slots.
     ///
     /// # Errors
     /// If a system call fails.
-    pub fn report(&self) -> Result<Report, ObserverError> {
-        Ok(Report::of(&self.counters()?))
+    pub fn report(&self) -> Result<ObserverReport, ObserverError> {
+        Ok(ObserverReport::of(&self.counters()?))
     }
 }
 

@@ -52,7 +52,7 @@ mod tests {
         /// However late its owner is woken, what lies between two of its instants lies between them
         /// on the machine's clock as well, but for the tolerance.
         #[test]
-        fn a_gap_is_never_shorter_than_planned(
+        fn a_guard_is_never_shorter_than_planned(
             tolerance in 0i64..50, steps in proptest::collection::vec((0i64..500, 0i64..300), 1..50),
         ) {
             let us = Duration::from_us;

@@ -7,7 +7,7 @@
 //! | `/ready` | 200 `ready` or 503 `not ready` |
 //! | `/` | controllers: a page for browsers ([`crate::watch`]) |
 //! | `/events` | controllers: the page's data as server-sent events: a snapshot, then changes |
-//! | `/observed` | controllers: takes the [`Report`] of an observer for the page (POST, JSON) |
+//! | `/observed` | controllers: takes the [`ObserverReport`] of an observer for the page (POST, JSON) |
 //!
 //! The page listens on loopback only and requires `Authorization: Bearer TOKEN`. The token is made
 //! at each start and is in a file that only the daemon's user can read. The `Host` header must be a
@@ -24,7 +24,7 @@ pub use counted::{of_agent, of_controller};
 pub use metrics::Metrics;
 
 use crate::keys::{KeyError, files};
-use crate::observer::Report;
+use crate::observer::ObserverReport;
 use crate::thread::Background;
 use crate::watch::{self, Hold, Publisher};
 use axum::body::Body;
@@ -43,42 +43,42 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// A status page could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StatusError {
-    /// Another address than loopback.
+    /// The address is not a loopback address.
     #[error(
         "address of the status page {address}: expected loopback (127.0.0.1 or [::1]); use a proxy for access from other machines"
     )]
     NotLoopback {
-        /// As asked for.
+        /// The requested address.
         address: SocketAddr,
     },
-    /// No socket.
+    /// The socket cannot be opened.
     #[error("cannot listen on {address}: {source}")]
     Listen {
-        /// As asked for.
+        /// The requested address.
         address: SocketAddr,
         /// The system's message.
         source: std::io::Error,
     },
-    /// No token can be written.
+    /// The token cannot be written.
     #[error("the token of the status page: {0}")]
     Token(#[from] KeyError),
-    /// The token that was given is none.
+    /// The given token is invalid.
     #[error("{path}: {found}: expected 64 hexadecimal digits, the token of a status page, and nothing else")]
     Given {
-        /// The file.
+        /// Path of the token's file.
         path: PathBuf,
-        /// What is there, without saying it.
+        /// What is wrong, without the content.
         found: String,
     },
-    /// The system gives no random numbers.
+    /// Random numbers cannot be read.
     #[error("the system provides no random numbers for a token")]
     Random,
 }
 
-/// What an observer may say at a time, bytes: a thousand ports.
+/// Maximum size of an observer's report, in bytes; enough for a thousand ports.
 const OBSERVED: usize = 1 << 20;
 
-/// What it answers from. The functions are called on the page's own thread, for each request.
+/// The sources of answers. The functions are called on the page's own thread, for each request.
 #[derive(Clone)]
 struct Sources {
     metrics: Metrics,
@@ -86,7 +86,7 @@ struct Sources {
     ready: Arc<dyn Fn() -> bool + Send + Sync>,
 }
 
-/// What a request has to show; it prints itself nowhere.
+/// The token that requests must present. Its `Debug` output hides it.
 #[derive(Clone)]
 pub struct Token(String);
 
@@ -96,7 +96,7 @@ impl std::fmt::Debug for Token {
     }
 }
 
-/// A status page, until it is dropped; its token goes with it.
+/// A status page. Dropping it closes the page and removes the token's file.
 #[derive(Debug)]
 pub struct StatusPage {
     address: SocketAddr,
@@ -106,10 +106,10 @@ pub struct StatusPage {
 }
 
 impl StatusPage {
-    /// Listens on loopback. `token` is the file that the token is written to (mode 0600, in place
-    /// of one that is there), best in the daemon's runtime directory, which has to be there.
-    /// `status` gives the JSON, `ready` whether the daemon does its work; both are called on a
-    /// thread that is not timed, and should not keep locks that timed loops wait for.
+    /// Listens on loopback. The token is written to the file `token` with mode 0600, replacing an
+    /// older one; its folder must exist. `status` returns the JSON, and `ready` whether the daemon
+    /// works. Both are called on a thread that is not timed, and should not hold locks that timed
+    /// loops need.
     ///
     /// # Errors
     /// If the address is not loopback or is taken, or the token cannot be written.
@@ -123,8 +123,7 @@ impl StatusPage {
         Self::begin(listen, token.into(), None, Sources::new(metrics, status, ready), None)
     }
 
-    /// The same with a page for browsers, and with a token that somebody else has made, where there
-    /// is one.
+    /// The same with a page for browsers, and with a given token if there is one.
     pub(crate) fn with_page(
         listen: SocketAddr,
         token: PathBuf,
@@ -196,11 +195,11 @@ impl StatusPage {
         Ok(Self { address, path, token, _thread: thread })
     }
 
-    /// Where it listens, with the port that the system chose where 0 was asked for.
+    /// Address of the page. Port 0 is replaced by the port that the system chose.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
-    /// Where its token is.
+    /// Path of the file with the token.
     pub fn token(&self) -> &Path {
         &self.path
     }
@@ -208,7 +207,7 @@ impl StatusPage {
 
 impl Drop for StatusPage {
     fn drop(&mut self) {
-        // Worth nothing any more. One that a newer daemon has put in its place is its own.
+        // The token is no longer valid. A file of a newer daemon in its place stays.
         if std::fs::read_to_string(&self.path).is_ok_and(|text| text.trim_end() == self.token.0) {
             let _ = std::fs::remove_file(&self.path);
         }
@@ -226,10 +225,10 @@ impl Sources {
 }
 
 impl Token {
-    /// One that somebody has made, from a file.
+    /// Reads a token from a file.
     ///
     /// # Errors
-    /// If it cannot be read, or is none.
+    /// If the file cannot be read, or holds no valid token.
     pub fn read(path: &Path) -> Result<Self, StatusError> {
         let wrong = |found: String| StatusError::Given { path: path.to_owned(), found };
         let text = std::fs::read_to_string(path).map_err(|e| wrong(e.to_string()))?;
@@ -239,14 +238,14 @@ impl Token {
         }
         Ok(Self(token.to_owned()))
     }
-    /// Its 64 hexadecimal digits.
+    /// The token as 64 hexadecimal digits.
     pub fn digits(&self) -> &str {
         &self.0
     }
-    /// A new one: 256 bits.
+    /// A new random token of 256 bits.
     ///
     /// # Errors
-    /// If the system gives no random numbers.
+    /// If random numbers cannot be read.
     pub fn random() -> Result<Self, StatusError> {
         let mut bytes = [0; 32];
         let provider = rustls::crypto::ring::default_provider();
@@ -294,7 +293,10 @@ async fn show_events(State(publisher): State<Arc<Mutex<Publisher>>>, ConnectInfo
     }
 }
 
-async fn take_observed(State(publisher): State<Arc<Mutex<Publisher>>>, Json(report): Json<Report>) -> StatusCode {
+async fn take_observed(
+    State(publisher): State<Arc<Mutex<Publisher>>>,
+    Json(report): Json<ObserverReport>,
+) -> StatusCode {
     publisher.lock().unwrap_or_else(PoisonError::into_inner).watch().observe(report);
     StatusCode::NO_CONTENT
 }

@@ -16,42 +16,42 @@ pub(crate) use hold::Hold;
 pub(crate) use page::{POLICY, html};
 pub(crate) use publisher::{Full, LISTENERS, Publisher};
 
-use crate::channel::Event as Word;
+use crate::channel::Event as ChannelEvent;
 use crate::clock;
-use crate::observer::Report;
-use heard::Heard;
+use crate::observer::ObserverReport;
+use heard::HostRecords;
 use serde::Serialize;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use timeplane_model::{Duration, HostId, Rate, Round, Time};
 
-/// Slots that wait for the page's thread at most. It takes them ten times a second.
+/// Maximum number of slots that wait for the page's thread. It takes them ten times a second.
 const SLOTS: usize = 8192;
 
-/// What a controller is, for its page.
+/// Description of a controller for its page.
 #[derive(Clone, Debug, Serialize)]
 pub struct About {
     /// The scenario's name.
     pub scenario: String,
-    /// Its scheme.
+    /// Name of the scheme that the controller runs.
     pub scheme: String,
-    /// What is planned.
+    /// Kind of the plan.
     pub plan: Kind,
-    /// How many hosts there are.
+    /// Number of hosts.
     pub hosts: u32,
-    /// Of a host's link.
+    /// Rate of a host's link.
     #[serde(skip)]
     pub rate: Rate,
-    /// Which of several controllers it is.
+    /// Position among several controllers, from 0.
     pub place: u32,
-    /// Counts its starts.
+    /// Number of this start.
     pub epoch: u32,
-    /// For how long ports of a circuit switch are dark that change.
+    /// Longest dark time of a circuit switch's ports when they move; 0 without circuits.
     #[serde(rename = "dark_ns", serialize_with = "nanoseconds")]
     pub dark: Duration,
-    /// A host that is there and has not reported for so long is late; `None` where hosts report
-    /// only what changes.
+    /// A joined host that has not reported for this time is late. `None` if hosts report only
+    /// changes.
     #[serde(rename = "late_after_ns", serialize_with = "perhaps_nanoseconds")]
     pub late_after: Option<Duration>,
 }
@@ -60,11 +60,11 @@ pub struct About {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// Slots.
+    /// Slots, in which hosts send exclusively.
     Slots,
-    /// Circuits, and rates beside them.
+    /// Circuits, with rates for the remaining traffic.
     Circuits,
-    /// Rates: nobody holds a slot.
+    /// Rates, without slots.
     Rates,
 }
 
@@ -76,24 +76,24 @@ fn perhaps_nanoseconds<S: serde::Serializer>(d: &Option<Duration>, s: S) -> Resu
     d.map(|d| d.as_ps() / 1000).serialize(s)
 }
 
-/// A slot as it was planned.
+/// A planned slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Planned {
-    /// The round.
+    /// Round that the slot belongs to.
     pub round: Round,
-    /// Its place in it.
+    /// Number of the slot in its round.
     pub index: u32,
-    /// When it opens, by the machine's clock.
+    /// Start, by the machine's clock.
     pub start: Time,
-    /// For how long.
+    /// Length of the slot.
     pub open: Duration,
-    /// What lies between it and the next.
-    pub gap: Duration,
-    /// Who sends to whom.
+    /// Guard between this slot and the next.
+    pub guard: Duration,
+    /// Pairs of source and destination.
     pub pairs: Vec<(HostId, HostId)>,
 }
 
-/// Where a controller's threads write down what its page shows.
+/// Data of a controller's page, written by the controller's threads.
 #[derive(Debug)]
 pub struct Watch {
     about: About,
@@ -102,49 +102,50 @@ pub struct Watch {
     slots: SyncSender<Planned>,
     missed: AtomicU64,
     pages: AtomicUsize,
-    heard: Mutex<Heard>,
-    observed: Mutex<Option<(Time, Report)>>,
+    heard: Mutex<HostRecords>,
+    observed: Mutex<Option<(Time, ObserverReport)>>,
 }
 
 impl Watch {
-    /// Nobody looks yet. Slots come out of the other half, for a [`Publisher`].
+    /// Creates the data of a page that no browser has opened yet. The receiver of slots is for a
+    /// [`Publisher`].
     pub fn new(about: About) -> (Arc<Self>, Receiver<Planned>) {
         let (slots, planned) = sync_channel(SLOTS);
-        let heard = Mutex::new(Heard::new(about.hosts));
+        let heard = Mutex::new(HostRecords::new(about.hosts));
         let (watched, missed, pages) = (AtomicBool::new(false), AtomicU64::new(0), AtomicUsize::new(0));
         let (begun, observed) = (clock::now(), Mutex::new(None));
         (Arc::new(Self { about, begun, watched, slots, missed, pages, heard, observed }), planned)
     }
 
-    /// A slot is planned. `slot` is called only while somebody looks. Never waits: where the page's
-    /// thread is behind, the slot is counted as missed.
+    /// Records a planned slot. `slot` is called only while a page is open. Never blocks: if the
+    /// page's thread is behind, the slot counts as missed.
     pub fn slot(&self, slot: impl FnOnce() -> Planned) {
         if self.watched.load(Relaxed) && self.slots.try_send(slot()).is_err() {
             self.missed.fetch_add(1, Relaxed);
         }
     }
 
-    /// Something came over the demand channel. Whether it is for the page alone. Called on the
-    /// channel's thread.
-    pub fn hear(&self, word: &Word) -> bool {
-        self.heard().hear(clock::now(), word)
+    /// Records an event of the demand channel. Returns whether it is for the page alone. Called on
+    /// the channel's thread.
+    pub fn hear(&self, event: &ChannelEvent) -> bool {
+        self.heard().hear(clock::now(), event)
     }
 
-    /// How many pages are told what is new.
+    /// Number of open pages.
     pub fn pages(&self) -> usize {
         self.pages.load(Relaxed)
     }
 
-    /// What an observer at the switch has seen by now.
-    pub fn observe(&self, report: Report) {
+    /// Records a report of an observer at the switch.
+    pub fn observe(&self, report: ObserverReport) {
         *self.observed.lock().unwrap_or_else(PoisonError::into_inner) = Some((clock::now(), report));
     }
 
-    fn heard(&self) -> MutexGuard<'_, Heard> {
+    fn heard(&self) -> MutexGuard<'_, HostRecords> {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn observed(&self) -> Option<(Time, Report)> {
+    fn observed(&self) -> Option<(Time, ObserverReport)> {
         self.observed.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

@@ -336,7 +336,7 @@ impl Table {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        // A producer may ignore what is asked for; whoever asks casts then.
+        // A producer may ignore the requested schema; the consumer then converts.
         drop(requested_schema);
         let stream = FFI_ArrowArrayStream::new(self.reader(None));
         PyCapsule::new_with_value(py, stream, c"arrow_array_stream")

@@ -1,5 +1,5 @@
-//! How long it takes to fill 160 racks with flyways, greedily over all 25,440 ordered pairs on
-//! three channels: `cargo run --release -p timeplane-radio --example feasibility`.
+//! Measures how long it takes to fill 160 racks with flyways, greedily over all 25,440 ordered
+//! pairs on three channels: `cargo run --release -p timeplane-radio --example feasibility`.
 
 use std::time::Instant;
 use timeplane_model::{Named, Rate, mix64};
@@ -31,8 +31,8 @@ fn main() {
             let fill_ms = start.elapsed().as_secs_f64() * 1e3;
             let total: f64 = ways.iter().map(|(_, w)| w.mcs.rate().as_bps() as f64 / 1e9).sum();
             let links = ways.iter().count();
-            // What a controller does that looks at every candidate again before each choice: half
-            // of the links are up.
+            // A controller that checks every candidate again before each choice: half of the links
+            // are up.
             let half: Vec<_> = ways.iter().map(|(id, _)| id).step_by(2).collect();
             for id in half {
                 ways.remove(id);
@@ -51,8 +51,7 @@ fn main() {
     }
 }
 
-/// What it takes to judge a packet in two parts with 160 radios that may send, half of which do at
-/// a time.
+/// Measures judging a packet in two parts with 160 radios, half of which send at a time.
 fn packets(name: &str, field: &Field) {
     let n = field.places();
     let radios: Vec<_> = (0..n).map(|r| (r, (r + 37) % n)).collect();

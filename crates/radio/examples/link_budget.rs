@@ -1,7 +1,8 @@
-//! How far each rate reaches with each antenna, and what a few distances receive: `cargo run -p
-//! timeplane-radio --example link_budget`.
+//! Prints the range of each rate with each antenna, and the received power at a few distances:
+//! `cargo run -p timeplane-radio --example link_budget`.
 //!
-//! 10 mW at 59.4 GHz, 3 dB off for multipath, both antennas pointed at each other.
+//! The budget is 10 mW at 59.4 GHz with a margin of 3 dB for multipath, and both antennas point at
+//! each other.
 
 use timeplane_model::Named;
 use timeplane_radio::{Angle, Antenna, AntennaName, Cone, Db, Horn, LinkBudget, Mcs, Meters, PatchArray};

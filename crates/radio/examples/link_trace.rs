@@ -1,8 +1,10 @@
-//! Compute link traces of the proxy's two rooms:
-//! `cargo run -p timeplane-radio --example link_trace -- [--scene A|B] [--level DBM] [--length S]`,
-//! `[--speed M/S] [--along SHARE] [--before M] [--angle DEG] [--extra DB] [--width M]`,
-//! `[--height M] [--target PER] [--select MS] [--every MS] [--beams FILE]`,
-//! `[--link_trace FILE]`.
+//! Computes link traces of the proxy's two rooms:
+//!
+//! ```text
+//! cargo run -p timeplane-radio --example link_trace -- [--scene A|B] [--level DBM] [--length S]
+//!     [--speed M/S] [--along SHARE] [--before M] [--angle DEG] [--extra DB] [--width M]
+//!     [--height M] [--target PER] [--select MS] [--every MS] [--beams FILE] [--link_trace FILE]
+//! ```
 //!
 //! It prints the link trace every 100 ms. `--beams` writes matrices in the format of `BeamTrace`,
 //! `--link_trace` writes all states as a table.

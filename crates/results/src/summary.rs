@@ -370,7 +370,16 @@ macro_rules! distribution {
     };
 }
 
+/// The number columns of the table of runs, in their order.
 fn columns() -> Vec<(&'static str, Get)> {
+    let mut columns = flow_columns();
+    columns.extend(latency_columns());
+    columns.extend(traffic_columns());
+    columns
+}
+
+/// Counts of flows and coflows, and their completion times.
+fn flow_columns() -> Vec<(&'static str, Get)> {
     let mut columns: Vec<(&'static str, Get)> = vec![
         ("arrived_flows", Get::Count(|s| s.flows.arrived)),
         ("measured_flows", Get::Count(|s| s.flows.measured)),
@@ -414,7 +423,12 @@ fn columns() -> Vec<(&'static str, Get)> {
         max = "step_max_ps"
     ));
     columns.push(("step_stretch", Get::Real(|s| s.step_stretch)));
-    columns.extend(distribution!(
+    columns
+}
+
+/// Latencies of packets through the network, and round trips.
+fn latency_columns() -> Vec<(&'static str, Get)> {
+    let mut columns = Vec::from(distribution!(
         network_latency_ps,
         mean = "network_latency_mean_ps",
         p50 = "network_latency_p50_ps",
@@ -431,7 +445,12 @@ fn columns() -> Vec<(&'static str, Get)> {
         max = "rtt_max_ps"
     ));
     columns.push(("rtt_p99999_ps", Get::Real(|s| s.rtt_p99999_ps)));
-    columns.extend([
+    columns
+}
+
+/// Goodput, packets, control messages and the size of the run.
+fn traffic_columns() -> Vec<(&'static str, Get)> {
+    vec![
         ("completion_ps", Get::Time(|s| s.completion_ps)),
         ("goodput_bps", Get::Real(|s| s.goodput_bps)),
         ("goodput_jain", Get::Real(|s| s.goodput_jain)),
@@ -453,8 +472,7 @@ fn columns() -> Vec<(&'static str, Get)> {
         ("simulated_ps", Get::Time(|s| Some(s.simulated_ps))),
         ("packet_hops", Get::Count(|s| s.packet_hops)),
         ("events", Get::Count(|s| s.events)),
-    ]);
-    columns
+    ]
 }
 
 /// The summaries as a table with one row per run, in their order: key, scheme, swept keys (text),

@@ -515,8 +515,9 @@ impl<'a> Routes<'a> {
         self.of[at] as usize
     }
 
-    /// Finds the inner links that may be a bottleneck, and sets the core of each pair.
-    fn cores(&self, pairs: &mut [Pair], route_of: &[u32]) -> (Vec<Core>, Vec<Inner>, Cover) {
+    /// Finds the inner links that can be a bottleneck: those slower than the hosts on either side.
+    /// The numbers lead from a fabric's link to its place in the list.
+    fn bottlenecks(&self) -> (Vec<Inner>, Vec<u32>) {
         let fabric = self.fabric;
         // The hosts that could use a link at once: all hosts under the switches at which its routes
         // start, and end.
@@ -541,7 +542,12 @@ impl<'a> Routes<'a> {
                 links.push(Inner { rate, multiple: rate, node: NOBODY, ..Inner::default() });
             }
         }
+        (links, number)
+    }
 
+    /// Finds the inner links that may be a bottleneck, and sets the core of each pair.
+    fn cores(&self, pairs: &mut [Pair], route_of: &[u32]) -> (Vec<Core>, Vec<Inner>, Cover) {
+        let (mut links, number) = self.bottlenecks();
         // Nodes are the links on the first half of a route (up) and on the second (down). A link
         // that is neither for all routes is checked when pairs are picked.
         let mut sides: [Vec<u32>; 2] = Default::default();

@@ -1,6 +1,6 @@
 //! One list of flows through this simulator, as `benches/peers/ns3/peer` takes it through ns-3.
 //!
-//! `peer write NETWORK FLOWS LIST.csv` draws a list of so many flows: Poisson arrivals at load 0.6,
+//! `peer write NETWORK FLOWS LIST.csv` draws a list of FLOWS flows: Poisson arrivals at load 0.6,
 //! exponential sizes of 46 kB on average, uniform pairs. `peer run NETWORK LIST.csv FCT.csv`
 //! simulates it, writes when each flow completed and prints one line of JSON. NETWORK is
 //! `leaf-spine:LEAVESxHOSTSxSPINES` or `tree:EDGESxHOSTS`: hosts at 1 Gb/s, links between switches

@@ -300,8 +300,8 @@ impl Setup<'_> {
 
     /// Whether the last hop of a packet needs no event.
     ///
-    /// Samples must see packets in queues, receive buffers are asked when packets come, and what a
-    /// multiplexer sends depends on what comes first. Each of these needs the event.
+    /// Samples must see packets in queues, receive buffers are checked when packets arrive, and a
+    /// multiplexer sends in the order of arrivals. Each of these needs the event.
     fn is_passive(&self, ends: &Endpoints) -> bool {
         ends.is_passive()
             && self.scenario.record.queues_every.is_none()

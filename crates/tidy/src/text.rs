@@ -117,8 +117,11 @@ fn long_functions(text: &str) -> Vec<Finding> {
     for (first, line) in lines.iter().enumerate() {
         let head = line.trim_start();
         let Some(name) = function_name(head) else { continue };
-        let close = format!("{}}}", &line[..line.len() - head.len()]);
-        let end = lines[first..].iter().position(|l| *l == close || l.ends_with(';') && l.starts_with(&close));
+        let indent = &line[..line.len() - head.len()];
+        let (close, parameters) = (format!("{indent}}}"), format!("{indent})"));
+        // A declaration without a body ends after its parameters.
+        let ends_at = |l: &str| l == close || l.ends_with(';') && (l.starts_with(&close) || l.starts_with(&parameters));
+        let end = lines[first..].iter().position(|l| ends_at(l));
         let count = end.map_or(0, |end| end + 1);
         if count > FUNCTION_LINES {
             let message = format!("`{name}` of {count} lines: expected at most {FUNCTION_LINES}");

@@ -1,10 +1,10 @@
-//! How long a data segment takes in sender and receiver together, without network: run it with
-//! `--release`.
+//! Measures how long a data segment takes in sender and receiver together, without network. Run it
+//! with `--release`.
 //!
-//! In order, with delayed acknowledgements: per segment one `Sender::poll` and one
-//! `Receiver::on_segment`, per two segments one `Sender::on_ack`, and a look at the sender's
-//! deadline. Once with a window that the receiver limits, so that nothing is lost; and once with a
-//! queue that drops what it cannot hold, so that the windows move and losses are repaired.
+//! Segments arrive in order, with delayed acknowledgements. Each segment takes one `Sender::poll`
+//! and one `Receiver::on_segment`, and each two segments take one `Sender::on_ack` and a look at
+//! the sender's deadline. In one run the receiver limits the window, so that nothing is lost. In
+//! the other a queue drops what it cannot hold, so that the windows move and losses are repaired.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -14,7 +14,7 @@ use timeplane_transport::{CongestionKind, Receiver, Segment, Sender, TcpConfig};
 
 /// Segments per measurement.
 const SEGMENTS: u64 = 5_000_000;
-/// Window at the receiver, or room in the queue, segments.
+/// Window at the receiver, or size of the queue, in segments.
 const WINDOW: usize = 100;
 
 fn main() {
@@ -29,7 +29,7 @@ fn main() {
     println!("bytes: Sender {}, Receiver {}", size_of::<Sender>(), size_of::<Receiver>());
 }
 
-/// Nanoseconds per segment, and the share of segments that were sent again.
+/// Nanoseconds per segment, and the share of retransmitted segments.
 fn measure(config: &TcpConfig) -> (f64, f64) {
     let bytes = SEGMENTS * u64::from(config.mss);
     let (mut sender, mut receiver) = (Sender::new(config, bytes), Receiver::new(config, bytes));

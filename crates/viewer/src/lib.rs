@@ -58,7 +58,7 @@ pub const UPLOT_STYLE: &str = include_str!("../../../viewer/vendor/uplot-1.6.32/
 /// Its licence, MIT, which asks for its text where the library is.
 pub const UPLOT_LICENCE: &str = include_str!("../../../viewer/vendor/uplot-1.6.32/LICENSE");
 
-/// All modules as one: without their imports, whose names are in the same scope now.
+/// All modules as one script, without imports, as all names share its scope.
 pub fn script(modules: Modules) -> String {
     let mut script = String::new();
     for (_, module) in modules {

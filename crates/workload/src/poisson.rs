@@ -28,6 +28,20 @@ enum SizeLaw {
 }
 
 impl SizeLaw {
+    fn load(spec: &Poisson, base: &Path, facts: &mut Facts) -> Result<Self, WorkloadError> {
+        Ok(match &spec.sizes {
+            Sizes::Fixed(b) if (1..=LARGEST).contains(&b.get()) => Self::Fixed(b.get()),
+            Sizes::Fixed(b) => return Err(value("workload.poisson.sizes.fixed", b, "from 1 B to 1 PB")),
+            Sizes::Exponential(b) if (1..=LARGEST).contains(&b.get()) => Self::Exponential(b.get() as f64),
+            Sizes::Exponential(b) => return Err(value("workload.poisson.sizes.exponential", b, "from 1 B to 1 PB")),
+            Sizes::Cdf(name) => {
+                let input = Input::open("workload.poisson.sizes.cdf", name, base, Some(BundledKind::Cdf))?;
+                facts.files.push(input.record());
+                Self::Cdf(Cdf::parse(&input)?)
+            }
+        })
+    }
+
     fn sample(&self, rng: &mut impl Rng) -> u64 {
         match self {
             Self::Fixed(bytes) => *bytes,
@@ -56,6 +70,70 @@ enum Pairs {
     Matrix(Vec<(u32, u32)>, Vec<f64>),
 }
 
+impl Pairs {
+    /// The pairs of hosts that exchange flows, with their matrix if the pattern is one.
+    fn load(
+        spec: &Poisson,
+        base: &Path,
+        hosts: u32,
+        facts: &mut Facts,
+    ) -> Result<(Self, Option<Matrix>), WorkloadError> {
+        let pairs = match &spec.pattern {
+            Pattern::Uniform => Self::Uniform,
+            Pattern::Permutation => Self::Permutation,
+            Pattern::AllToAll => Self::AllToAll,
+            &Pattern::Incast { receiver } if receiver < hosts => Self::Incast(receiver),
+            Pattern::Incast { receiver } => {
+                let allowed = format!("a host, 0 to {}", hosts - 1);
+                return Err(value("workload.poisson.pattern.incast.receiver", receiver, allowed));
+            }
+            &Pattern::Stride { by } if !by.is_multiple_of(hosts) => Self::Stride(by % hosts),
+            Pattern::Stride { by } => {
+                let allowed =
+                    format!("no multiple of {hosts}, the number of hosts, as every host would send to itself");
+                return Err(value("workload.poisson.pattern.stride.by", by, allowed));
+            }
+            Pattern::Matrix { file } => {
+                let input = Input::open("workload.poisson.pattern.matrix.file", file, base, Some(BundledKind::Matrix))?;
+                facts.files.push(input.record());
+                let matrix = Matrix::parse(&input, hosts)?;
+                let mut sum = 0.0;
+                let sums = matrix.weights.iter().map(|w| {
+                    sum += w;
+                    sum
+                });
+                return Ok((Self::Matrix(matrix.pairs.clone(), sums.collect()), Some(matrix)));
+            }
+        };
+        Ok((pairs, None))
+    }
+}
+
+/// The rate of arrivals at load 1, flows per second.
+fn flows_per_second_at_load_1(fabric: &Fabric, pairs: &Pairs, matrix: Option<&Matrix>, wires: &mut Wires<'_>) -> f64 {
+    let hosts = fabric.hosts();
+    let link = |h: u32| fabric.link(fabric.downlink(HostId(h))).spec;
+    match (pairs, matrix) {
+        (Pairs::Incast(receiver), _) => wires.flows_per_second(link(*receiver)),
+        (_, Some(matrix)) => {
+            let (mut out, mut inn) = (vec![0.0; hosts as usize], vec![0.0; hosts as usize]);
+            for (&(s, d), w) in matrix.pairs.iter().zip(&matrix.weights) {
+                out[s as usize] += w;
+                inn[d as usize] += w;
+            }
+            let mut most_loaded = f64::INFINITY;
+            for h in 0..hosts {
+                let share = f64::max(out[h as usize], inn[h as usize]);
+                if share > 0.0 {
+                    most_loaded = most_loaded.min(wires.flows_per_second(link(h)) / share);
+                }
+            }
+            most_loaded
+        }
+        _ => (0..hosts).map(|h| wires.flows_per_second(link(h))).sum(),
+    }
+}
+
 /// A Poisson workload, ready to draw arrivals from.
 #[derive(Debug)]
 pub(crate) struct PoissonSource {
@@ -82,71 +160,11 @@ impl PoissonSource {
         if !(spec.load > 0.0 && spec.load <= 10.0) {
             return Err(value("workload.poisson.load", spec.load, "above 0 and at most 10 (1 fills a link)"));
         }
-        let sizes = match &spec.sizes {
-            Sizes::Fixed(b) if (1..=LARGEST).contains(&b.get()) => SizeLaw::Fixed(b.get()),
-            Sizes::Fixed(b) => return Err(value("workload.poisson.sizes.fixed", b, "from 1 B to 1 PB")),
-            Sizes::Exponential(b) if (1..=LARGEST).contains(&b.get()) => SizeLaw::Exponential(b.get() as f64),
-            Sizes::Exponential(b) => return Err(value("workload.poisson.sizes.exponential", b, "from 1 B to 1 PB")),
-            Sizes::Cdf(name) => {
-                let input = Input::open("workload.poisson.sizes.cdf", name, base, Some(BundledKind::Cdf))?;
-                facts.files.push(input.record());
-                SizeLaw::Cdf(Cdf::parse(&input)?)
-            }
-        };
-        let mut matrix = None;
-        let pairs = match &spec.pattern {
-            Pattern::Uniform => Pairs::Uniform,
-            Pattern::Permutation => Pairs::Permutation,
-            Pattern::AllToAll => Pairs::AllToAll,
-            &Pattern::Incast { receiver } if receiver < hosts => Pairs::Incast(receiver),
-            Pattern::Incast { receiver } => {
-                let allowed = format!("a host, 0 to {}", hosts - 1);
-                return Err(value("workload.poisson.pattern.incast.receiver", receiver, allowed));
-            }
-            &Pattern::Stride { by } if !by.is_multiple_of(hosts) => Pairs::Stride(by % hosts),
-            Pattern::Stride { by } => {
-                let allowed =
-                    format!("no multiple of {hosts}, the number of hosts, as every host would send to itself");
-                return Err(value("workload.poisson.pattern.stride.by", by, allowed));
-            }
-            Pattern::Matrix { file } => {
-                let input = Input::open("workload.poisson.pattern.matrix.file", file, base, Some(BundledKind::Matrix))?;
-                facts.files.push(input.record());
-                let m = Matrix::parse(&input, hosts)?;
-                let mut sum = 0.0;
-                let sums = m.weights.iter().map(|w| {
-                    sum += w;
-                    sum
-                });
-                let pairs = Pairs::Matrix(m.pairs.clone(), sums.collect());
-                matrix = Some(m);
-                pairs
-            }
-        };
-
+        let sizes = SizeLaw::load(spec, base, &mut facts)?;
+        let (pairs, matrix) = Pairs::load(spec, base, hosts, &mut facts)?;
         let mut wires = Wires { spec, mtu, sizes: &sizes, means: Vec::new() };
-        let link = |h: u32| fabric.link(fabric.downlink(HostId(h))).spec;
-        // Flows per second at load 1.
-        let full = match (&pairs, &matrix) {
-            (Pairs::Incast(receiver), _) => wires.flows_per_second(link(*receiver)),
-            (_, Some(m)) => {
-                let (mut out, mut inn) = (vec![0.0; hosts as usize], vec![0.0; hosts as usize]);
-                for (&(s, d), w) in m.pairs.iter().zip(&m.weights) {
-                    out[s as usize] += w;
-                    inn[d as usize] += w;
-                }
-                let mut most_loaded = f64::INFINITY;
-                for h in 0..hosts {
-                    let share = f64::max(out[h as usize], inn[h as usize]);
-                    if share > 0.0 {
-                        most_loaded = most_loaded.min(wires.flows_per_second(link(h)) / share);
-                    }
-                }
-                most_loaded
-            }
-            _ => (0..hosts).map(|h| wires.flows_per_second(link(h))).sum(),
-        };
-        facts.mean_wire_bytes = Some(wires.mean(link(0).framing));
+        let full = flows_per_second_at_load_1(fabric, &pairs, matrix.as_ref(), &mut wires);
+        facts.mean_wire_bytes = Some(wires.mean(fabric.link(fabric.downlink(HostId(0))).spec.framing));
         let rate = spec.load * full;
         let interval = 1e12 / rate;
         // The negation catches NaN as well.

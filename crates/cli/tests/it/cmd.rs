@@ -1,4 +1,4 @@
-//! The command line as people use it.
+//! The examples of the command line, with their outputs.
 
 #[test]
 fn commands() {

@@ -1,4 +1,4 @@
-//! An interrupt keeps what is complete.
+//! An interrupt keeps completed runs.
 #![cfg(unix)]
 
 use std::path::Path;
@@ -57,7 +57,7 @@ fn an_interrupt_keeps_complete_runs() {
     let kept = complete(&folder);
     assert!((3..5000).contains(&kept), "{kept}");
     assert!(said.contains(&format!("interrupted: {kept} of 5000 runs are complete")), "{said}");
-    // What is complete is compared, and the next command goes on from there.
+    // Completed runs are compared, and the next command continues with the others.
     assert!(String::from_utf8(output.stdout).unwrap().contains("cubic"));
     let again = Command::new(env!("CARGO_BIN_EXE_timeplane"))
         .args(["run", "--seeds", "3", "--results"])

@@ -34,7 +34,7 @@ fn has(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok()
 }
 
-/// Takes away the `#` in front of what is TOML: prose has a space behind it.
+/// Removes the `#` in front of TOML; prose has a space after it.
 fn with_more(text: &str) -> String {
     let line = |l: &str| match l.strip_prefix('#') {
         Some(rest) if !rest.starts_with(' ') && !rest.is_empty() => rest.to_owned(),

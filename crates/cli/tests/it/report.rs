@@ -1,4 +1,4 @@
-//! `timeplane report`: what it says and writes, and what it refuses.
+//! `timeplane report`: its output, its page and its errors.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ fn answer(dir: &Path, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Runs the command, which has to fail with this code, and gives what it says.
+/// Runs the command, which has to fail with this code; returns its output.
 fn refused(dir: &Path, arguments: &[&str], code: i32) -> String {
     let output = timeplane(dir, arguments);
     assert_eq!(output.status.code(), Some(code), "{}", String::from_utf8_lossy(&output.stderr));

@@ -1,4 +1,4 @@
-//! The comparison as people and programs see it.
+//! The comparison as text, JSON and CSV.
 
 use crate::common::{flow, summary};
 use indexmap::IndexMap;

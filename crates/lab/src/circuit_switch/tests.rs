@@ -1,3 +1,7 @@
+//! Tests of the circuit switch, with frames of raw sockets on hosts of a fabric.
+//!
+//! They need CAP_NET_ADMIN and CAP_SYS_ADMIN.
+
 use super::*;
 use crate::fabric::{Fabric, FabricParameters, INTERFACE, host_mac};
 use std::time::Instant;

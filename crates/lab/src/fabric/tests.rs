@@ -1,3 +1,7 @@
+//! Tests of fabrics in namespaces: who reaches whom, limits of ports, and removal after a crash.
+//!
+//! They need CAP_NET_ADMIN and CAP_SYS_ADMIN.
+
 use super::*;
 use std::io::{BufRead, BufReader};
 use std::net::UdpSocket;

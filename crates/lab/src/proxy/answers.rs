@@ -5,7 +5,7 @@
 
 use super::experiment::{Experiment as LabExperiment, ExperimentError};
 use super::lab::{LabScheme, ProxyLabError};
-use super::tables::{Done, RecordError, live_json};
+use super::tables::{CompletedRun, RecordError, live_json};
 use crate::answers::{LabError, Outcome, complete, unrecorded};
 use crate::left_over;
 use serde_json::{Value, json};
@@ -50,24 +50,24 @@ pub enum RunError {
         "workload: {found}: expected one flow that starts at 0 s and lasts longer than `window.measure` ({measure})"
     )]
     Flow {
-        /// What it is.
+        /// Description of the workload.
         found: String,
         /// How long the lab's server sends.
         measure: Duration,
     },
-    /// The namespaces or sockets.
+    /// The namespaces or sockets cannot be created.
     #[error(transparent)]
     Lab(#[from] ProxyLabError),
-    /// What happened in the run.
+    /// The run cannot be recorded, as bytes are missing or wrong.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// The results.
+    /// The results cannot be written.
     #[error(transparent)]
     Results(#[from] ResultsError),
-    /// A file.
+    /// A file of the run cannot be written.
     #[error("{path}: {source}")]
     File {
-        /// The file.
+        /// Path of that file.
         path: PathBuf,
         /// The system's message.
         source: std::io::Error,
@@ -152,7 +152,7 @@ impl Driver for TcpLab<'_> {
         })?;
         let Some(figures) = figures else { return Ok(None) };
         let scenario = &prepared.point.scenario;
-        let done = Done { scenario, fabric: &prepared.fabric, run, flow, lab: &lab, figures: &figures };
+        let done = CompletedRun { scenario, fabric: &prepared.fabric, run, flow, lab: &lab, figures: &figures };
         let summary = done.record(Recorder::files(results)?)?;
         let policy = match &experiment.scheme {
             LabScheme::Kernel(name) => name,

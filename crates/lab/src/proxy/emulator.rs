@@ -29,34 +29,34 @@ const LARGEST: usize = 65_535;
 const UNREAD: u32 = 10_000;
 /// Packets that are read before those that are due are looked at again.
 const BATCH: usize = 32;
-/// Whoever waits looks so often whether it is to end.
+/// How often a waiting thread checks whether it is to end.
 const LOOK: std::time::Duration = std::time::Duration::from_millis(20);
 
 /// Why an interface or an emulator could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum EmulatorError {
-    /// The namespace.
+    /// The namespace cannot be entered, or `ip` failed in it.
     #[error(transparent)]
     Net(#[from] NetError),
-    /// The interface.
+    /// The interface cannot be created.
     #[error("TUN interface {name}: {source}; it needs /dev/net/tun and CAP_NET_ADMIN")]
     Tun {
-        /// Its name.
+        /// Name of the interface.
         name: String,
         /// The system's message.
         source: io::Error,
     },
-    /// A thread, or waiting on an interface.
+    /// A thread cannot be started, or an interface fails.
     #[error("emulated link: {0}")]
     Io(#[from] io::Error),
 }
 
-/// Makes a TUN interface in a namespace, up, with this address and prefix (`10.0.0.1/24`). It is
-/// removed when the value is dropped.
+/// Creates a TUN interface in a namespace, sets its address and prefix (`10.0.0.1/24`), and brings
+/// it up. It is removed when the value is dropped.
 ///
 /// # Errors
-/// If the name is taken or longer than 15 characters, the address makes no sense, or the process
-/// may not.
+/// If the name is taken or longer than 15 characters, the address is invalid, or permissions are
+/// missing.
 pub fn tun(namespace: &Namespace, name: &str, address: &str, mtu: u16) -> Result<SyncDevice, EmulatorError> {
     let make = || DeviceBuilder::new().name(name).mtu(mtu).tx_queue_len(UNREAD).enable(false).build_sync();
     let device = namespace.enter(make)?.map_err(|source| EmulatorError::Tun { name: name.to_owned(), source })?;
@@ -69,29 +69,29 @@ pub fn tun(namespace: &Namespace, name: &str, address: &str, mtu: u16) -> Result
 /// One direction of a link.
 #[derive(Clone, Debug)]
 pub struct Direction {
-    /// What it carries.
+    /// The link's rate and loss over time.
     pub trace: Arc<RateTrace>,
     /// Bytes that its queue holds, the packet in transmission included.
     pub limit: Bytes,
-    /// From the last bit out to the last bit in.
+    /// Propagation delay, from the last bit sent to the last bit received.
     pub propagation: Duration,
 }
 
 /// A link between a near and a far interface.
 #[derive(Clone, Debug)]
 pub struct LinkSpec {
-    /// What it carries from the near to the far interface.
+    /// Direction from the near to the far interface.
     pub there: Direction,
-    /// And back.
+    /// Direction from the far to the near interface.
     pub back: Direction,
-    /// Losses in the air are drawn from this.
+    /// Seed of the losses in the air.
     pub seed: u64,
-    /// Delays are recorded of packets that have come out until then, by the emulator's clock.
+    /// Delays are recorded for packets that are delivered up to this time of the emulator's clock.
     pub record_until: Time,
 }
 
-/// What has become of packets in one direction. `came = no_room + lost + refused + delivered +
-/// under_way`, in packets as in bytes.
+/// Outcomes of packets in one direction. `came = no_room + lost + refused + delivered + under_way`,
+/// both in packets and in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Read from the interface.
@@ -104,12 +104,12 @@ pub struct Counters {
     pub refused: Count,
     /// Given to the interface at the other end.
     pub delivered: Count,
-    /// In the queue, in the air, or waiting for ever.
+    /// In the queue, in the air, or waiting forever.
     pub under_way: Count,
 }
 
 impl Counters {
-    /// Whether every packet is somewhere, exactly once.
+    /// Whether every packet is counted exactly once.
     pub fn conserved(&self) -> bool {
         self.came == self.no_room + self.lost + self.refused + self.delivered + self.under_way
     }
@@ -125,11 +125,11 @@ struct Lane {
 }
 
 fn locked(lane: &Mutex<Lane>) -> MutexGuard<'_, Lane> {
-    // Whoever panicked has not left it half changed: counts are added one by one.
+    // A thread that panicked has not left the lane inconsistent: counts are added one by one.
     lane.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// An emulated link at work; it ends when dropped.
+/// A running emulated link. It ends when it is dropped.
 #[derive(Debug)]
 pub struct Emulator {
     lanes: [Arc<Mutex<Lane>>; 2],
@@ -138,20 +138,21 @@ pub struct Emulator {
     threads: Vec<JoinHandle<io::Result<()>>>,
 }
 
-/// What was measured in one direction.
+/// Measurements of one direction.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
-    /// What became of packets.
+    /// Outcomes of packets.
     pub counters: Counters,
-    /// From the interface to the interface, of packets that were delivered: wait, transmission and
+    /// Delays of delivered packets from interface to interface: queueing, transmission and
     /// propagation.
     pub delays: Delays,
-    /// How long after its time a packet was handed over.
+    /// How late packets were handed over.
     pub lateness: Delays,
 }
 
 impl Emulator {
-    /// Starts it between two interfaces, see [`tun`]. The link trace begins with the clock.
+    /// Starts an emulated link between two interfaces made by [`tun`]. The link trace starts at 0
+    /// of the clock.
     ///
     /// # Errors
     /// If a thread cannot be started.
@@ -184,7 +185,8 @@ impl Emulator {
         Ok(emulator)
     }
 
-    /// What waits in front of the link, from the near interface on.
+    /// A function that returns the queue towards the far interface, and how many packets it has
+    /// dropped.
     pub fn queue(&self) -> impl Fn() -> (Count, u64) + Send + use<> {
         let (lane, clock) = (self.lanes[0].clone(), self.clock);
         move || {
@@ -193,7 +195,7 @@ impl Emulator {
         }
     }
 
-    /// What has been measured so far, there and back.
+    /// The measurements so far, of both directions.
     pub fn measured(&self) -> [Measured; 2] {
         self.lanes.each_ref().map(|lane| {
             let lane = locked(lane);
@@ -202,10 +204,10 @@ impl Emulator {
         })
     }
 
-    /// Ends it; what was measured. Packets under way are gone.
+    /// Ends the link and returns the measurements. Packets in flight are lost.
     ///
     /// # Errors
-    /// If an interface failed before.
+    /// If an interface failed while the link ran.
     pub fn stop(mut self) -> Result<[Measured; 2], EmulatorError> {
         self.stop.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
@@ -219,22 +221,22 @@ impl Drop for Emulator {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
-            // Nobody is left to be told.
+            // The result is lost, as no caller is left.
             let _ = thread.join();
         }
     }
 }
 
-/// A packet under way.
+/// A packet in flight.
 struct Flying {
-    /// When it is handed over; none: never.
+    /// When the packet is handed over; `None` for never.
     due: Option<Time>,
     came: Time,
     lost: bool,
     packet: Vec<u8>,
 }
 
-/// Who carries packets in one direction.
+/// The thread that carries packets in one direction.
 struct Carrier {
     from: Arc<SyncDevice>,
     to: Arc<SyncDevice>,
@@ -243,21 +245,21 @@ struct Carrier {
     clock: Clock,
     stop: Arc<AtomicBool>,
     record_until: Time,
-    /// In the order in which they arrive, which is that in which they came.
+    /// Packets in the order of arrival, which is also the order of delivery.
     flying: VecDeque<Flying>,
-    /// Buffers of packets that are gone.
+    /// Buffers of earlier packets, for reuse.
     spare: Vec<Vec<u8>>,
 }
 
 impl Carrier {
     fn run(mut self) -> io::Result<()> {
-        // Without the priority it is as late as others let it; that is measured.
+        // Without real-time priority it may be late; the lateness is measured.
         real_time();
         let mut buffer = vec![0; LARGEST];
         while !self.stop.load(Ordering::Relaxed) {
             self.hand_over();
             if self.take(&mut buffer)? {
-                // There may be more.
+                // More packets may wait.
                 continue;
             }
             let next = self.flying.front().and_then(|f| f.due);
@@ -271,7 +273,7 @@ impl Carrier {
         Ok(())
     }
 
-    /// Reads what has come, a batch at most; whether the batch was full.
+    /// Reads at most a batch of packets. Returns whether the batch was full.
     fn take(&mut self, buffer: &mut [u8]) -> io::Result<bool> {
         for _ in 0..BATCH {
             let length = match self.from.recv(buffer) {
@@ -303,7 +305,7 @@ impl Carrier {
         Ok(true)
     }
 
-    /// Hands over what is due.
+    /// Hands over packets that are due.
     fn hand_over(&mut self) {
         while let Some(due) = self.flying.front().and_then(|f| f.due)
             && due <= self.clock.now()
@@ -318,7 +320,7 @@ impl Carrier {
             counters.under_way.bytes -= length as u64;
             match (gone.lost, sent) {
                 (true, _) => counters.lost.add(length),
-                // An interface that is down takes nothing.
+                // An interface that is down refuses packets.
                 (false, false) => counters.refused.add(length),
                 (false, true) => counters.delivered.add(length),
             }

@@ -167,8 +167,8 @@ mod tests {
             let trace = RateTrace::steps(&steps).unwrap();
             let mut fifo = fifo(&steps, u64::MAX);
             let (mut now, mut begin, mut sum, mut free) = (Duration::ZERO, Duration::ZERO, 0, Duration::ZERO);
-            for (gap, bytes) in packets {
-                now += Duration::from_us(gap);
+            for (pause, bytes) in packets {
+                now += Duration::from_us(pause);
                 if now >= free {
                     (begin, sum) = (now, 0);
                 }

@@ -10,7 +10,7 @@ use super::delays::Delays;
 use super::emulator::{Direction, Emulator, EmulatorError, LinkSpec, Measured, tun};
 use super::fifo::Count;
 use super::rate_trace::RateTrace;
-use super::stream::{receive, send, watch};
+use super::stream::{Received, Sent, receive, send, watch};
 use nix::sys::socket::{setsockopt, sockopt};
 use socket2::{Domain, SockRef, Socket, Type};
 use std::io;
@@ -25,60 +25,61 @@ use timeplane_live::proxy::{SplitConfig, SplitProxy};
 use timeplane_live::proxy::{Steering, SteeringConfig, SteeringCounters};
 use timeplane_model::{Bytes, Duration, LinkId, Rate, Time};
 use timeplane_protocol::{LinkReporterConfig, ProxyPolicy, QueueSample, WindowProxyConfig};
+use tun_rs::SyncDevice;
 
-/// Addresses of the namespaces: theirs alone, nobody else's.
+/// Addresses inside the namespaces; nothing outside can see them.
 const SERVER: Ipv4Addr = Ipv4Addr::new(10, 90, 0, 1);
 const EDGE: Ipv4Addr = Ipv4Addr::new(10, 90, 0, 2);
 const DEVICE: Ipv4Addr = Ipv4Addr::new(10, 91, 0, 2);
 const PORT: u16 = 5001;
-/// What is left when the time is over is drained at this rate, which every emulator holds.
+/// Rate at which the link drains after the end; slow enough for any machine's emulator.
 const DRAIN: Rate = Rate::mbps(300);
-/// How long that may take.
+/// Maximum time of draining.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How often round trips are looked at.
+/// Sampling interval of round-trip times.
 const WATCH: Duration = Duration::from_ms(5);
 
-/// Who schemes the windows.
+/// What controls the congestion windows.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LabScheme {
-    /// The kernel: a connection from the server to the device, with this congestion control
+    /// The kernel: one connection from the server to the device, with this congestion control
     /// (`cubic`, `bbr`, `reno`).
     Kernel(String),
-    /// The proxy: connections are split at the edge, and those to the device steered.
+    /// The proxy: connections are split at the edge, and the proxy steers those to the device.
     Proxy(ProxyPolicy),
 }
 
-/// An experiment. Nothing of it is shared with others, but for names of namespaces: `name` and a
-/// letter, which must be free.
+/// Parameters of an experiment. Experiments are independent if their `name`s differ: namespaces are
+/// called `name` and a letter.
 #[derive(Clone, Debug)]
 pub struct ProxyLab {
-    /// What the names of the namespaces begin with.
+    /// Prefix of the namespaces' names.
     pub name: String,
-    /// What the link to the device carries.
+    /// Rate and loss of the link to the device over time.
     pub trace: RateTrace,
-    /// How long the server sends.
+    /// Duration for which the server sends.
     pub duration: Duration,
-    /// One way between edge and device.
+    /// One-way propagation delay between edge and device.
     pub propagation: Duration,
-    /// Bytes that the access point's queue holds.
+    /// Size of the access point's queue, in bytes.
     pub queue: Bytes,
-    /// The rate of the way back.
+    /// Rate of the link from the device to the edge.
     pub back: Rate,
-    /// The largest packet of the link.
+    /// MTU of the link.
     pub mtu: u16,
-    /// From the access point to the proxy.
+    /// Delay of reports from the access point to the proxy.
     pub report_delay: Duration,
-    /// The access point reports at least so often.
+    /// Maximum interval between two reports of the access point.
     pub report_every: Duration,
-    /// The proxy paces its senders, too.
+    /// Whether the proxy also paces its senders.
     pub pace: bool,
-    /// Losses in the air are drawn from this.
+    /// Seed of the losses in the air.
     pub seed: u64,
 }
 
 impl ProxyLab {
-    /// A lab with 20 ms of round trip, a queue of 6 MB, packets of 1500 B, a way back of 400 Mb/s,
-    /// and reports at once and every 10 ms.
+    /// Defaults: a round-trip time of 20 ms, a queue of 6 MB, packets of 1500 B, 400 Mb/s from the
+    /// device, and reports without delay at least every 10 ms.
     pub fn new(name: &str, trace: RateTrace, duration: Duration) -> Self {
         Self {
             name: name.to_owned(),
@@ -96,16 +97,16 @@ impl ProxyLab {
     }
 }
 
-/// Round trips: the median, the 99th percentile and the longest, of so many.
+/// Statistics of round-trip times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RoundTrips {
     /// The median.
     pub p50: Duration,
-    /// 99 of 100 are not longer.
+    /// The 99th percentile.
     pub p99: Duration,
     /// The longest.
     pub most: Duration,
-    /// How many.
+    /// Number of samples.
     pub count: u64,
 }
 
@@ -116,34 +117,33 @@ impl RoundTrips {
     }
 }
 
-/// What came out.
+/// Results of an experiment.
 #[derive(Clone, Debug)]
 pub struct Figures {
-    /// What the device's application got while the server sent.
+    /// Goodput of the device's application while the server sent.
     pub goodput: Rate,
-    /// What the link could have carried in that time, headers included.
+    /// Capacity of the link in that time, headers included.
     pub capacity: Rate,
-    /// As the link's packets had them: their measured way through the queue and the air, and an
-    /// empty way back.
+    /// Round-trip times of the link's packets: their measured delay through the queue and the air,
+    /// plus the propagation delay back.
     pub rtt: RoundTrips,
-    /// The smoothed round trip of the link's sender, every 5 ms.
+    /// Smoothed round-trip time of the link's sender, sampled every 5 ms.
     pub srtt: RoundTrips,
-    /// Segments that the link's sender sent again.
+    /// Segments that the link's sender retransmitted.
     pub sent_again: u32,
-    /// How late the emulator handed packets over, at p99.
+    /// Lateness of the emulator's packets at p99.
     pub late: Duration,
-    /// What became of packets to the device, and back.
+    /// Outcomes of packets to the device and from the device.
     pub packets: [super::emulator::Counters; 2],
-    /// Bytes that the server's application wrote, and that the device's read.
+    /// Bytes that the server's application wrote, and bytes that the device's application read.
     pub bytes: (u64, u64),
-    /// Of those, the ones that the device's had read when the server ended.
+    /// Bytes that the device's application had read when the server ended.
     pub in_time: Bytes,
-    /// All of them came, in order, unchanged.
+    /// Whether all bytes arrived, in order and unchanged.
     pub intact: bool,
-    /// What the proxy heard and said.
+    /// Counters of the proxy; `None` without one.
     pub steering: Option<SteeringCounters>,
-    /// How long packets took to the device: wait, transmission and propagation. An empty way back
-    /// is not in it.
+    /// Delays of packets to the device: queueing, transmission and propagation.
     pub delays: Delays,
 }
 
@@ -154,37 +154,37 @@ impl Figures {
     }
 }
 
-/// Why there are no figures.
+/// Why an experiment failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ProxyLabError {
-    /// A namespace or a link.
+    /// A namespace or a link cannot be created.
     #[error(transparent)]
     Net(#[from] NetError),
-    /// The emulated link.
+    /// The emulated link failed.
     #[error(transparent)]
     Emulator(#[from] EmulatorError),
-    /// A socket or a thread, and of what.
+    /// A socket or a thread failed.
     #[error("{what}: {source}")]
     Io {
-        /// Of what.
+        /// The failed operation.
         what: &'static str,
         /// The system's message.
         source: io::Error,
     },
-    /// A lab of no time.
+    /// The duration is not positive.
     #[error("duration of the lab {found}: expected more than 0")]
     Duration {
-        /// How long.
+        /// The configured duration.
         found: Duration,
     },
 }
 
-/// Says what failed.
+/// Adds the failed operation to an error.
 fn at(what: &'static str) -> impl Fn(io::Error) -> ProxyLabError {
     move |source| ProxyLabError::Io { what, source }
 }
 
-/// The namespaces of a lab, with the wire between server and edge.
+/// The namespaces of an experiment, with the wire between server and edge.
 struct Hosts {
     server: Namespace,
     edge: Namespace,
@@ -196,7 +196,7 @@ impl Hosts {
         let make = |letter: &str| Namespace::create(&format!("{name}{letter}"));
         let (server, edge, device) = (make("s")?, make("e")?, make("d")?);
         veth((&server, "wire", "02:00:00:00:90:01"), (&edge, "wire", "02:00:00:00:90:02"))?;
-        // Nobody looks at packets of the wire: super-frames spare the machine's cores.
+        // Packets of the wire are not measured, so super-frames may save CPU time.
         for namespace in [&server, &edge] {
             namespace.ip("link set wire gso_max_segs 64")?;
         }
@@ -204,7 +204,7 @@ impl Hosts {
         edge.ip(&format!("addr add {EDGE}/24 dev wire"))?;
         server.ip(&format!("route add default via {EDGE}"))?;
         for namespace in [&server, &edge, &device] {
-            // Room for the window of a connection that fills the access point's queue.
+            // Buffers for the window of a connection that fills the access point's queue.
             let status = namespace
                 .command("sysctl")
                 .args(["-qw", "net.ipv4.ip_forward=1"])
@@ -216,9 +216,20 @@ impl Hosts {
         }
         Ok(Self { server, edge, device })
     }
+
+    /// Creates the two ends of the link, at the edge and at the device.
+    fn link_ends(&self, mtu: u16) -> Result<(SyncDevice, SyncDevice), ProxyLabError> {
+        let near = tun(&self.edge, "air", "10.91.0.1/24", mtu)?;
+        let far = tun(&self.device, "air", &format!("{DEVICE}/24"), mtu)?;
+        self.device.ip("route add default dev air")?;
+        // The kernel paces packets, not bundles of a millisecond that would wait for each other at
+        // the link.
+        self.edge.ip("link set air gso_max_segs 1")?;
+        Ok((near, far))
+    }
 }
 
-/// What steers at the edge; ends in this order.
+/// The parts of the proxy at the edge. They are dropped in this order.
 struct Edge {
     steering: Steering,
     _access_point: AccessPoint,
@@ -226,22 +237,22 @@ struct Edge {
 }
 
 impl ProxyLab {
-    /// Runs it: as long as the server sends, and until what it has sent has come, 30 s more at
-    /// most.
+    /// Runs the experiment: while the server sends, and until all bytes have arrived, but at most
+    /// 30 s longer.
     ///
     /// # Errors
-    /// If namespaces, interfaces or sockets cannot be made; that needs CAP_NET_ADMIN and
+    /// If namespaces, interfaces or sockets cannot be created. Needs CAP_NET_ADMIN and
     /// CAP_SYS_ADMIN.
     pub fn run(&self, scheme: &LabScheme, actuator: &Arc<Actuator>) -> Result<Figures, ProxyLabError> {
         let figures = self.run_while(scheme, actuator, &|_| true)?;
         Ok(figures.expect("it has been told to go on all the while"))
     }
 
-    /// The same, while `goes_on` says so, which is told which share of the time has passed, 0 to 1;
-    /// `None` where it was given up.
+    /// Runs the experiment as [`run`](Self::run) does, and calls `goes_on` with the completed
+    /// share, 0 to 1. Returns `None` if `goes_on` has returned `false`, which cancels the run.
     ///
     /// # Errors
-    /// As that method.
+    /// As [`run`](Self::run).
     pub fn run_while(
         &self,
         scheme: &LabScheme,
@@ -252,12 +263,7 @@ impl ProxyLab {
             return Err(ProxyLabError::Duration { found: self.duration });
         }
         let hosts = Hosts::make(&self.name)?;
-        let near = tun(&hosts.edge, "air", "10.91.0.1/24", self.mtu)?;
-        let far = tun(&hosts.device, "air", &format!("{DEVICE}/24"), self.mtu)?;
-        hosts.device.ip("route add default dev air")?;
-        // The kernel paces packets, not bundles of a millisecond that would wait for each other at
-        // the link.
-        hosts.edge.ip("link set air gso_max_segs 1")?;
+        let (near, far) = hosts.link_ends(self.mtu)?;
         let listener = hosts.device.enter(|| TcpListener::bind((DEVICE, PORT)))?.map_err(at("the device's socket"))?;
 
         let end = Time::ZERO + self.duration;
@@ -279,11 +285,11 @@ impl ProxyLab {
         };
         let server = hosts.server.enter(|| connect(scheme)).map_err(ProxyLabError::from)?;
         let server = server.map_err(at("the server's connection"))?;
-        // The limit is one of accepting, too.
+        // The timeout applies to `accept` as well.
         let patience = timeplane_live::proxy::wall(PATIENCE);
         SockRef::from(&listener).set_read_timeout(Some(patience)).map_err(at("the device's socket"))?;
         let (device, _) = listener.accept().map_err(at("the device's connection"))?;
-        // Whose round trips are those of the link.
+        // The socket that sends over the link.
         let sender = match &edge {
             Some(edge) => radio_side(&edge.split).and_then(|halves| halves.radio.try_clone()),
             None => server.try_clone(),
@@ -306,13 +312,25 @@ impl ProxyLab {
         }
         let sent = sent.map_err(at("the server"))?;
         let received = received.unwrap_or_else(|p| std::panic::resume_unwind(p)).map_err(at("the device"))?;
-        let (srtt, sent_again) = watched.unwrap_or_else(|p| std::panic::resume_unwind(p)).map_err(at("the sender"))?;
+        let watched = watched.unwrap_or_else(|p| std::panic::resume_unwind(p)).map_err(at("the sender"))?;
         let steering = edge.as_ref().map(|e| e.steering.counters());
         drop(edge);
-        let [there, back] = emulator.stop()?;
+        Ok(Some(self.figures(&sent, &received, watched, steering, emulator.stop()?)))
+    }
+
+    /// The figures of a completed run: `srtt` and `sent_again` are the sender's, `there` and `back`
+    /// the emulated link's.
+    fn figures(
+        &self,
+        sent: &Sent,
+        received: &Received,
+        (srtt, sent_again): (Delays, u32),
+        steering: Option<SteeringCounters>,
+        [there, back]: [Measured; 2],
+    ) -> Figures {
         let Measured { counters, delays, lateness } = there;
         let per_second = |bytes: u64| Rate::bps((bytes as f64 * 8.0 / self.duration.as_secs_f64()).round() as u64);
-        Ok(Some(Figures {
+        Figures {
             goodput: per_second(received.in_time),
             capacity: per_second(self.trace.capacity(Duration::ZERO, self.duration).get()),
             rtt: RoundTrips::of(&delays, self.propagation),
@@ -325,10 +343,10 @@ impl ProxyLab {
             intact: received.whole && !received.wrong && received.bytes == sent.bytes,
             steering,
             delays,
-        }))
+        }
     }
 
-    /// Starts what steers at the edge.
+    /// Starts the proxy at the edge.
     fn edge(
         &self,
         hosts: &Hosts,
@@ -381,7 +399,7 @@ impl ProxyLab {
     }
 }
 
-/// The connection that has been split, which is listed soon after the device has accepted it.
+/// Waits for the split connection, which is listed soon after the device has accepted it.
 fn radio_side(split: &SplitProxy) -> io::Result<Arc<Halves>> {
     for _ in 0..500 {
         if let Some(halves) = split.connections().open().into_values().next() {
@@ -392,7 +410,7 @@ fn radio_side(split: &SplitProxy) -> io::Result<Arc<Halves>> {
     Err(io::Error::new(io::ErrorKind::TimedOut, "the proxy lists no connection"))
 }
 
-/// The server's connection: to the device, or to the proxy.
+/// Connects the server to the device, or to the proxy.
 fn connect(scheme: &LabScheme) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
     let to = match scheme {

@@ -8,48 +8,48 @@ use timeplane_protocol::{LinkSample, LinkUse, RateLadder};
 use timeplane_radio::{BeamTrace, ErrorTables, LinkTrace, Mcs, RateBySignal, all_right};
 use timeplane_scenario::{InOutage, LinkTraceSpec};
 
-/// A link from some time on.
+/// Properties of a link from some time on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Phase {
-    /// From when on, counted from the link trace's begin.
+    /// Start of the phase, since the start of the link trace.
     pub at: Duration,
-    /// How fast it sends; zero: it does not, and packets wait.
+    /// Rate of the link. At zero, packets wait.
     pub rate: Rate,
-    /// The probability that a packet of [`Link trace::packet`] is lost in the air.
+    /// Probability that a packet of [`RateTrace::packet`] is lost in the air.
     pub loss: f64,
-    /// What its access point knows of it.
+    /// The link's state as its access point reports it.
     pub sample: LinkSample,
 }
 
-/// Why there is no link trace.
+/// Why a link trace is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum RateTraceError {
-    /// No step at all.
+    /// The list of steps is empty.
     #[error("trace without steps: expected at least one")]
     Empty,
-    /// A step that takes no time, or less.
+    /// A step's duration is not positive.
     #[error("step {index} of a trace lasts {found}: expected more than 0")]
     Step {
-        /// Which one, from 0.
+        /// Number of the step, from 0.
         index: usize,
-        /// How long.
+        /// Duration of the step.
         found: Duration,
     },
-    /// Every walk of a simulated run is another one, and none is the one to emulate.
+    /// The scenario draws a new walk for each run, so no single one can be emulated.
     #[error("a trace with `varied = true` differs in every run: remove the key")]
     Varied,
     /// The file of beams cannot be read.
     #[error("{}: {source}", file.display())]
     File {
-        /// The file.
+        /// Path of the file of beams.
         file: PathBuf,
         /// The system's message.
         source: std::io::Error,
     },
-    /// The file of beams is none.
+    /// The file of beams is invalid.
     #[error(transparent)]
     Beams(#[from] timeplane_radio::InputError),
-    /// The room's beams make no sense.
+    /// The room's beams are invalid.
     #[error(transparent)]
     Room(#[from] timeplane_radio::MatrixError),
     /// The link trace cannot be computed.
@@ -57,38 +57,37 @@ pub enum RateTraceError {
     RateTrace(#[from] timeplane_radio::LinkTraceError),
 }
 
-/// The phases of a link in the order of time, from 0 on; each lasts until the next one, the last
-/// for ever.
+/// The phases of a link in order of time, starting at 0. Each lasts until the next one, the last
+/// one forever.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RateTrace {
     phases: Vec<Phase>,
-    /// The size of packets that losses are of.
+    /// Packet size that the loss probabilities refer to.
     packet: Bytes,
     ladder: RateLadder,
 }
 
-/// What a link has to carry, in bits times 10^12: a rate does its bits per second in every
-/// picosecond.
+/// Work of a link, in bits times 10^12, so that a rate of N bit/s completes N units per picosecond.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Work(u128);
 
 impl Work {
-    /// That of so many bytes.
+    /// Work of a number of bytes.
     pub fn of(bytes: Bytes) -> Self {
         Self(u128::from(bytes.get()) * 8_000_000_000_000)
     }
-    /// What is left of it when so much of it is done; nothing where that is more.
+    /// Remaining work after some of it is done, at least 0.
     pub fn less(self, done: Self) -> Self {
         Self(self.0.saturating_sub(done.0))
     }
 }
 
 impl RateTrace {
-    /// A link trace of rates and how long each lasts; the last one for ever. At rate zero nothing
-    /// is sent. Nothing is lost in the air.
+    /// A link trace of rates and their durations, without losses in the air. The last rate lasts
+    /// forever. At rate zero nothing is sent.
     ///
     /// # Errors
-    /// If there is no step, or one takes no time.
+    /// If there is no step, or a step's duration is not positive.
     pub fn steps(steps: &[(Duration, Rate)]) -> Result<Self, RateTraceError> {
         if let Some((index, found)) = steps.iter().map(|s| s.0).enumerate().find(|s| s.1 <= Duration::ZERO) {
             return Err(RateTraceError::Step { index, found });
@@ -99,7 +98,7 @@ impl RateTrace {
         let ladder = RateLadder::new(steps.iter().map(|s| s.1)).unwrap_or_default();
         let mut at = Duration::ZERO;
         let phases = steps.iter().map(|&(length, rate)| {
-            // A report has a number for the rate: its place among those of the link trace.
+            // A report names a rate by its index among those of the link trace.
             let mcs = u8::try_from(ladder.rung(rate)).unwrap_or(u8::MAX);
             let uses = (rate > Rate::ZERO).then_some(LinkUse { rate, mcs });
             let phase = Phase { at, rate, loss: 0.0, sample: LinkSample { uses, beams: (0, 0), level_cdbm: 0 } };
@@ -109,14 +108,14 @@ impl RateTrace {
         Ok(Self { phases: phases.collect(), packet: Bytes::new(1500), ladder })
     }
 
-    /// The link trace that a simulated run's air link of this description follows, from 0 to
-    /// `length` at least. Files are looked up in `base`.
+    /// The link trace of a simulated run's air link, at least from 0 to `length`. File names are
+    /// relative to `base`.
     ///
-    /// What is slow or lossy is so for the same packets as in the simulator, but for the one during
-    /// which the rate changes: there it keeps the rate with which it began.
+    /// The rate and loss apply to the same packets as in the simulator, except for a packet during
+    /// which the rate changes: in the simulator it keeps its first rate.
     ///
     /// # Errors
-    /// If each run has another link trace, or a file cannot be read or makes no sense.
+    /// If each run has another link trace, or a file cannot be read or is invalid.
     pub fn from_spec(spec: &LinkTraceSpec, base: &Path, length: Duration) -> Result<Self, RateTraceError> {
         if spec.varied {
             return Err(RateTraceError::Varied);
@@ -136,7 +135,7 @@ impl RateTrace {
         let rates = RateBySignal::new(ErrorTables::bundled(), parameters, Mcs::single_carrier());
         let trace = LinkTrace::repeating(&trace, &rates, spec.rules(), length)?;
         let ladder = RateLadder::new(rates.ladder().map(|(mcs, _)| parameters.rate(mcs))).unwrap_or_default();
-        // What is sent into an outage is lost at the slowest rate; or nothing is sent.
+        // In an outage, packets are sent and lost at the slowest rate, or none is sent.
         let out = if spec.in_outage == InOutage::Lose { (ladder.lowest(), 1.0) } else { (Rate::ZERO, 0.0) };
         let phases = trace.states().iter().map(|state| {
             let (rate, loss) = state.link.map_or(out, |l| (l.rate, l.packet_error));
@@ -145,7 +144,7 @@ impl RateTrace {
         Ok(Self { phases: phases.collect(), packet: spec.packet, ladder })
     }
 
-    /// The same until `at`, and then this rate for ever, without losses.
+    /// The same link trace until `at`, and from then on this rate without losses.
     pub fn then(mut self, at: Duration, rate: Rate) -> Self {
         let sample = self.at(at).sample;
         self.phases.retain(|p| p.at < at);
@@ -154,7 +153,7 @@ impl RateTrace {
         self
     }
 
-    /// All phases, the first at 0.
+    /// All phases, the first one at 0.
     pub fn phases(&self) -> &[Phase] {
         &self.phases
     }
@@ -164,37 +163,35 @@ impl RateTrace {
         &self.ladder
     }
 
-    /// The packets that losses are of.
+    /// The packet size that loss probabilities refer to.
     pub fn packet(&self) -> Bytes {
         self.packet
     }
 
-    /// The place of the phase at a time; before 0 the first.
+    /// Index of the phase at a time; before 0 the first one.
     fn place(&self, time: Duration) -> usize {
         self.phases.partition_point(|p| p.at <= time).saturating_sub(1)
     }
 
-    /// The phase at a time; before 0 the first.
+    /// The phase at a time; before 0 the first one.
     pub fn at(&self, time: Duration) -> &Phase {
         &self.phases[self.place(time)]
     }
 
-    /// The probability that a packet of this size whose first bit leaves at `time` is lost: that
-    /// any of it is.
+    /// Probability that a packet of this size is lost if its first bit leaves at `time`.
     pub fn loss(&self, time: Duration, bytes: Bytes) -> f64 {
         let share = bytes.get() as f64 / self.packet.get().max(1) as f64;
         1.0 - all_right(self.at(time).loss, share)
     }
 
-    /// When the last bit has left of `bytes` whose first bit leaves at `start` at the earliest,
-    /// rounded up to a picosecond; none where the link is silent for ever before.
+    /// When the last bit of `bytes` leaves if the first one leaves at `start` at the earliest,
+    /// rounded up to a picosecond. `None` if the link is silent forever before that.
     pub fn finish(&self, start: Duration, bytes: Bytes) -> Option<Duration> {
         self.carry(start, Work::of(bytes)).map(|(end, _)| end)
     }
 
-    /// As [`finish`](Self::finish), with what the link can carry on top until that picosecond is
-    /// over. Who hands it back as done for the work that comes next without a gap loses nothing by
-    /// the rounding.
+    /// As [`finish`](Self::finish), with the work that the link can do in the rest of that
+    /// picosecond. Passed as done for the next packet of a busy period, it avoids rounding losses.
     pub fn carry(&self, start: Duration, work: Work) -> Option<(Duration, Work)> {
         let Work(mut left) = work;
         let mut now = start;
@@ -216,7 +213,7 @@ impl RateTrace {
         None
     }
 
-    /// The bytes that it can carry from `from` to `to`, losses included.
+    /// The bytes that the link can carry from `from` to `to`, lost ones included.
     pub fn capacity(&self, from: Duration, to: Duration) -> Bytes {
         let mut bits = 0_u128;
         for (i, phase) in self.phases.iter().enumerate() {
@@ -239,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_packet_takes_the_rates_that_it_meets() {
-        // 1500 B are 12 ms at 1 Mb/s.
+        // 1500 B take 12 ms at 1 Mb/s.
         let trace = RateTrace::steps(&[(ms(6), Rate::mbps(1)), (ms(10), Rate::ZERO), (ms(1), Rate::mbps(2))]).unwrap();
         let packet = Bytes::new(1500);
         // Half of it before the outage, the other half at twice the rate.

@@ -1,5 +1,4 @@
-//! The one stream of an experiment: it sends as fast as the socket takes, and measures what
-//! arrives.
+//! The TCP stream of an experiment: sends as fast as the socket accepts, and measures what arrives.
 //!
 //! The receiver knows the pattern of the bytes and compares all of them.
 
@@ -11,15 +10,15 @@ use timeplane_live::proxy::Clock;
 use timeplane_live::proxy::TcpInfo;
 use timeplane_model::{Duration, Time};
 
-/// Bytes that are written at a time.
+/// Bytes per write.
 const CHUNK: usize = 1 << 16;
-/// Of the pattern; odd and prime, so that a shift shows wherever it happens.
+/// Period of the pattern in bytes. It is odd and prime, so that any shift is detected.
 const PERIOD: usize = 65_521;
-/// Whoever waits looks so often at the time.
+/// How often a waiting thread checks the time.
 const LOOK: std::time::Duration = std::time::Duration::from_millis(20);
 
-/// The byte at each place of the stream is that of this pattern there, over and over. Two periods,
-/// so that a chunk is always in one piece.
+/// The pattern of the stream, which repeats. It is more than one period long, so that each chunk is
+/// contiguous.
 fn pattern() -> Vec<u8> {
     let mut state = 0x9e37_79b9_u32;
     let mut byte = || {
@@ -33,12 +32,12 @@ fn pattern() -> Vec<u8> {
     [&one[..], &one[..], &one[..]].concat()
 }
 
-/// What was sent.
+/// Result of the sender.
 pub(super) struct Sent {
     pub bytes: u64,
 }
 
-/// Sends as much as goes until `end`, then says that it was all; `goes_on` is asked all the while.
+/// Sends until `end` or until `goes_on` returns `false`, and then closes the stream.
 pub(super) fn send(mut to: &TcpStream, end: Time, clock: Clock, goes_on: &dyn Fn(Time) -> bool) -> io::Result<Sent> {
     to.set_write_timeout(Some(LOOK))?;
     let pattern = pattern();
@@ -55,20 +54,20 @@ pub(super) fn send(mut to: &TcpStream, end: Time, clock: Clock, goes_on: &dyn Fn
     Ok(Sent { bytes })
 }
 
-/// What was received.
+/// Result of the receiver.
 pub(super) struct Received {
-    /// Of the stream, from its begin; all of them right.
+    /// Received bytes.
     pub bytes: u64,
-    /// Of them, until `end`.
+    /// Bytes received up to `end`.
     pub in_time: u64,
-    /// A byte was another one than was sent.
+    /// Whether a byte differs from the pattern.
     pub wrong: bool,
-    /// The stream ended, in time.
+    /// Whether the stream ended in time.
     pub whole: bool,
 }
 
-/// Receives until the stream ends, or until `patience`, or until nobody wants it any more; counts
-/// what comes until `end`.
+/// Receives until the stream ends, `patience` has passed, or the run is given up. Counts bytes up
+/// to `end` separately.
 pub(super) fn receive(
     mut from: &TcpStream,
     end: Time,
@@ -101,8 +100,8 @@ pub(super) fn receive(
     Ok(received)
 }
 
-/// Looks at a sender's smoothed round trip every `every` until `end`, or until nobody wants it any
-/// more; what they were, and how often it sent again.
+/// Samples a sender's smoothed round-trip time every `every` until `end`, or until the run is given
+/// up. Returns the samples and the number of retransmissions.
 pub(super) fn watch(
     sender: &TcpStream,
     every: Duration,

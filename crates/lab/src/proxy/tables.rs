@@ -37,8 +37,8 @@ pub enum RecordError {
     Results(#[from] ResultsError),
 }
 
-/// An experiment that is over.
-pub(super) struct Done<'a> {
+/// A completed experiment, to be recorded.
+pub(super) struct CompletedRun<'a> {
     pub scenario: &'a Scenario,
     pub fabric: &'a Fabric,
     pub run: &'a PlannedRun,
@@ -48,7 +48,7 @@ pub(super) struct Done<'a> {
     pub figures: &'a Figures,
 }
 
-impl Done<'_> {
+impl CompletedRun<'_> {
     /// Checks that nothing was lost or changed, fills the tables, and gives the summary.
     pub fn record(&self, mut recorder: Recorder) -> Result<RunSummary, RecordError> {
         let Figures { packets: [there, back], bytes: (sent, came), .. } = *self.figures;

@@ -1,12 +1,12 @@
 //! Recovery when a controller or an agent dies, or signals are lost or forged: guarantees hold, and
 //! the test prints how long recovery takes.
 
-use crate::common::{GAP, HOSTS, Lab, SLOT, Traffic, pairs, until};
+use crate::common::{GUARD, HOSTS, Lab, SLOT, Traffic, pairs, until};
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration as Wait, Instant};
-use timeplane_lab::fabric::{MANAGER_PORT, controller_mac, host_mac, host_port};
+use timeplane_lab::fabric::{CONTROLLER_PORT, controller_mac, host_mac, host_port};
 use timeplane_lab::loss::Loss;
 use timeplane_live::clock;
 use timeplane_live::gate::SafeState;
@@ -30,7 +30,7 @@ impl Timeline {
     fn start(lab: &Lab) -> Self {
         let (stop, seen) = (Arc::<AtomicBool>::default(), Arc::<Mutex<Vec<(Instant, Seen)>>>::default());
         for port in (0..HOSTS as u16).map(Some).chain([None]) {
-            let name = port.map_or_else(|| MANAGER_PORT.to_owned(), host_port);
+            let name = port.map_or_else(|| CONTROLLER_PORT.to_owned(), host_port);
             let open = || PacketSocket::open(&name, ALL_ETHER_TYPES).unwrap();
             let socket = lab.hosts.fabric().switch().enter(open).unwrap();
             let (stop, seen) = (Arc::clone(&stop), Arc::clone(&seen));
@@ -253,7 +253,7 @@ fn lost_doubled_late_cut_and_forged_signals_are_counted_and_cost_no_byte() {
         .hosts
         .fabric()
         .switch()
-        .enter(|| (open(MANAGER_PORT), (0..HOSTS as u16).map(|h| open(&host_port(h))).collect::<Vec<_>>()))
+        .enter(|| (open(CONTROLLER_PORT), (0..HOSTS as u16).map(|h| open(&host_port(h))).collect::<Vec<_>>()))
         .unwrap();
     let (mut frames, mut disturbed, mut late) = (Frames::new(1514), 0, Vec::<(Instant, usize, Vec<u8>)>::new());
     let began = Instant::now();
@@ -276,7 +276,7 @@ fn lost_doubled_late_cut_and_forged_signals_are_counted_and_cost_no_byte() {
                 assert_eq!(says[host].send(copy).unwrap(), None);
             }
             // After some others.
-            late.push((Instant::now() + (SLOT + GAP) * 4, host, frame.to_vec()));
+            late.push((Instant::now() + (SLOT + GUARD) * 4, host, frame.to_vec()));
         }
         late.retain(|(at, host, frame)| {
             let due = Instant::now() >= *at;

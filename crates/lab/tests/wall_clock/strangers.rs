@@ -9,7 +9,7 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration as Wait, Instant};
-use timeplane_lab::fabric::{MANAGER_PORT, controller_ip, host_mac};
+use timeplane_lab::fabric::{CONTROLLER_PORT, controller_ip, host_mac};
 use timeplane_live::agent::Snapshot;
 use timeplane_live::channel::{Client, Event, Record};
 use timeplane_live::gate::GateCounters;
@@ -34,7 +34,8 @@ struct Heard {
 
 impl Heard {
     fn listen(lab: &Lab) -> Self {
-        let socket = lab.hosts.fabric().switch().enter(|| PacketSocket::open(MANAGER_PORT, ALL_ETHER_TYPES).unwrap());
+        let socket =
+            lab.hosts.fabric().switch().enter(|| PacketSocket::open(CONTROLLER_PORT, ALL_ETHER_TYPES).unwrap());
         let socket = socket.unwrap();
         let (stop, by_host) = (Arc::<AtomicBool>::default(), Arc::<Mutex<BTreeMap<u16, BTreeSet<Vec<u8>>>>>::default());
         let (stopped, kept) = (Arc::clone(&stop), Arc::clone(&by_host));

@@ -1,8 +1,8 @@
 //! The agent's Unix socket, at which programs send and receive streams.
 //!
-//! A connection is one stream. The client says in one line of JSON what it wants, of at most 4096
-//! bytes and within ten seconds; raw bytes follow. Lines of the agent are JSON, too. What goes
-//! wrong is `{"error": "why, for people"}`, and the agent closes.
+//! A connection is one stream. The client sends its request as one line of JSON, of at most 4096
+//! bytes and within ten seconds. Raw bytes follow. The agent's lines are JSON too. On an error it
+//! sends `{"error": TEXT}` and closes the connection.
 //!
 //! **Sending.** `{"send": {"to": 3, "port": 0, "length": 1000}}`; the port is 0 where it is
 //! missing, the length may be unknown. The agent answers `{"ok": {"stream": 1}}`, and what the
@@ -42,38 +42,38 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-/// Connections that may be open.
+/// Maximum number of open connections.
 pub const MAX_CONNECTIONS: usize = 1024;
 
-/// What the agent's loop and the threads of programs have in common.
+/// State shared by the agent's loop and the threads of connections.
 #[derive(Debug)]
 pub struct Shared {
     /// All streams of the host.
     pub streams: Mutex<Streams>,
-    /// The loop notifies it after frames were sent, acknowledged or received.
+    /// Notified by the loop after frames were sent, acknowledged or received.
     pub changed: Condvar,
-    /// The loop polls it: programs have given it something to do. It does not block.
+    /// Wakes the loop when programs have given it work. It does not block.
     pub wake: EventFd,
-    /// What the agent shows of itself to who asks for its status, as JSON; the loop renews it.
+    /// The agent's public state as JSON, for status requests. The loop renews it.
     pub shown: Mutex<serde_json::Value>,
 }
 
 impl Shared {
-    /// For the loop and the socket of one agent.
+    /// Creates the shared state of an agent's loop and socket.
     ///
     /// # Errors
-    /// If the system has no more file descriptors.
+    /// If no file descriptor is left.
     pub fn new(streams: Streams) -> io::Result<Arc<Self>> {
         let wake = EventFd::from_value_and_flags(0, EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
         Ok(Arc::new(Self { streams: Mutex::new(streams), changed: Condvar::new(), wake, shown: Mutex::default() }))
     }
 
-    /// The streams; also after a thread has panicked.
+    /// Locks the streams, even if a thread has panicked.
     pub fn lock(&self) -> MutexGuard<'_, Streams> {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something with the streams, and wakes the loop if it has to know.
+    /// Calls a function with the streams, and wakes the loop if necessary.
     pub fn with<T>(&self, f: impl FnOnce(&mut Streams) -> T) -> T {
         let mut streams = self.lock();
         let before = streams.attention();
@@ -81,7 +81,7 @@ impl Shared {
         let needed = streams.needs_loop(before);
         drop(streams);
         if needed {
-            // It fails only where it holds as many wake-ups as it can, and the loop will come
+            // This fails only if the counter of wake-ups is at its maximum, and then the loop wakes
             // anyway.
             let _ = self.wake.write(1);
         }
@@ -89,11 +89,11 @@ impl Shared {
     }
 }
 
-/// The socket; it is gone when this is dropped, and all its connections with it.
+/// The agent's socket. Dropping it closes the socket and all its connections.
 #[derive(Debug)]
 pub struct Api {
     path: PathBuf,
-    /// Of the socket's file: another one at its place is not ours to remove.
+    /// Identity of the socket's file, so that another file in its place is not removed.
     inode: u64,
     stop: Arc<EventFd>,
     open: Arc<Open>,
@@ -134,12 +134,12 @@ impl Drop for Entry {
 }
 
 impl Api {
-    /// Opens the socket at a path, with these permissions (as `0o660`). A file that a dead agent
-    /// has left is replaced.
+    /// Opens the socket at a path, with these permissions (such as `0o660`). A file left by a dead
+    /// agent is replaced.
     ///
     /// # Errors
-    /// If another agent answers there (`AddrInUse`), something else than a socket is there, or
-    /// the path is not to be written.
+    /// If another agent answers there (`AddrInUse`), the file is not a socket, or the path is not
+    /// writable.
     pub fn start(path: &Path, shared: Arc<Shared>, mode: u32) -> io::Result<Self> {
         if let Ok(found) = std::fs::symlink_metadata(path) {
             let error = |kind, what| Err(io::Error::new(kind, format!("{}: {what}", path.display())));
@@ -150,8 +150,8 @@ impl Api {
                 return error(io::ErrorKind::AddrInUse, "another agent answers there");
             }
         }
-        // It gets its permissions before it gets its name, and takes the place of a stale one at
-        // once.
+        // The socket gets its permissions before its final name, and replaces a stale one
+        // atomically.
         let mut early = path.as_os_str().to_owned();
         early.push(format!(".{}", std::process::id()));
         let early = PathBuf::from(early);

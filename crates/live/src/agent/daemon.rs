@@ -1,10 +1,10 @@
-//! The agent of a host as a daemon: a [`HostAgent`] with a clock, an interface, a gate in the
-//! kernel, and what programs want to send.
+//! The agent of a host as a daemon: connects a [`HostAgent`] to a clock, an interface, a gate in
+//! the kernel, and the streams of programs.
 //!
-//! All that is timed happens on one thread. Signals come twice: the kernel's program obeys them at
-//! once, and the agent hears them to know whom to send to. A frame that comes to the gate too late
-//! is refused there and sent in a later slot, so that an agent that is late wastes time and
-//! disturbs nobody.
+//! One thread does everything that is timed. Signals are received twice: the kernel's program obeys
+//! them at once, and the agent reads them to learn which destination is open. The gate refuses a
+//! frame that comes too late, and the agent sends it in a later slot. A late agent thus wastes its
+//! own slot and disturbs no other host.
 
 mod opening;
 
@@ -12,16 +12,17 @@ use super::pace::Pace;
 use super::shown::{AgentCounters, Snapshot};
 use super::{Shared, Streams};
 use crate::bpf::BpfError;
-use crate::channel::{Client, Event as Word, Record};
+use crate::channel::{Client, Event as ChannelEvent, Record};
 use crate::clock;
 use crate::gate::{Gate, GateConfig, SafeState};
 use crate::notes::{Counts, Hello, Note, Welcome, digits_of};
 use crate::packet_socket::{self, Frames, PacketSocket};
 use crate::service::{Pulse, Stop};
 use crate::timed::{self, Inbox};
-use opening::Open;
+use opening::OpenQueue;
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, UdpSocket};
+use std::ops::Range;
 use std::os::fd::AsFd;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -34,13 +35,13 @@ use timeplane_protocol::{
     Address, Agent, Grants, HostAgent, HostConfig, HostCounters, Input, Message, Output, Pfc, Rates, Reporting,
 };
 
-/// Why an agent does not run.
+/// Why an agent cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
-    /// The gate.
+    /// The gate cannot be attached or set.
     #[error(transparent)]
     Gate(#[from] BpfError),
-    /// A socket.
+    /// A socket or a system call failed.
     #[error("{what}: {source}")]
     Io {
         /// The failed operation.
@@ -50,48 +51,47 @@ pub enum AgentError {
     },
 }
 
-/// What an agent is told at its start.
+/// Configuration of an agent.
 #[derive(Clone, Debug)]
 pub struct AgentConfig {
-    /// Which host of the scenario it is.
+    /// Number of the host in the scenario.
     pub host: HostId,
-    /// Counts the starts of this host's agent.
+    /// Number of this start, higher than that of any start before.
     pub epoch: u32,
-    /// Its gate: interface, address, key, lease.
+    /// Configuration of the gate: interface, address, key, lease.
     pub gate: GateConfig,
-    /// The interface's IPv4 address, where it has one.
+    /// The interface's IPv4 address, if it has one.
     pub ip: Option<Ipv4Addr>,
-    /// Runs with real-time priority where it may.
+    /// Whether to ask for real-time priority.
     pub real_time: bool,
 }
 
 type OnPacket = Box<dyn FnMut(&[u8]) + Send>;
 type OnJoined = Box<dyn FnMut(usize) + Send>;
 
-/// An agent at work.
+/// A running agent.
 pub struct LiveAgent {
     config: AgentConfig,
     gate: Gate,
     control: Vec<PacketSocket>,
-    /// Where signals come in datagrams: nobody reads it, and the kernel does not answer each that
-    /// nobody listens.
+    /// A socket that is never read. With signals in datagrams, it keeps the kernel from answering
+    /// each one with "port unreachable".
     _port: Option<UdpSocket>,
     data: PacketSocket,
     shared: Arc<Shared>,
-    inbox: Arc<Inbox<(usize, Word)>>,
+    inbox: Arc<Inbox<(usize, ChannelEvent)>>,
     controllers: Vec<Client>,
-    /// Told when a controller says who is there: how many hosts.
+    /// Called with the number of joined hosts whenever a controller reports it.
     on_joined: Option<OnJoined>,
-    /// Once a controller has told what it is to do.
+    /// The protocol's agent; `None` until a controller has sent its configuration.
     agent: Option<HostAgent>,
     welcome: Option<Welcome>,
-    open: Vec<Open>,
-    /// The host's link.
+    open: Vec<OpenQueue>,
+    /// Pace of the host's link.
     link: Pace,
-    /// When a controller was heard of last.
+    /// When the last message or signal of a controller arrived.
     heard: Time,
-    /// Plain PFC has no numbers: how many of it have come, and the epoch of the controller that was
-    /// heard of last.
+    /// Number of plain PFC frames received, which serves as their sequence number.
     plain: u64,
     ruling: u32,
     counters: Arc<AgentCounters>,
@@ -101,19 +101,19 @@ pub struct LiveAgent {
     repairs: Vec<Vec<u8>>,
     packets: Option<OnPacket>,
     pulse: Pulse,
-    /// When it last showed what it counts.
+    /// When the snapshot was last renewed.
     shown_at: Time,
-    /// When it last told its controllers.
+    /// When the controllers were last sent the counters.
     told_at: Time,
 }
 
-/// Frames that are handed to the interface together.
+/// Number of frames that are passed to the interface at once.
 const BATCH: usize = 16;
 
 impl LiveAgent {
-    /// An agent in the network namespace of this thread, with its gate in place and closed.
-    /// Controllers are connected to by the caller, whose events come to `inbox` with the
-    /// controller's place.
+    /// Creates an agent in the network namespace of this thread, and attaches its gate, closed. The
+    /// caller connects to the controllers; their events arrive in `inbox` with the controller's
+    /// place.
     ///
     /// # Errors
     /// If the interface cannot be used.
@@ -121,14 +121,14 @@ impl LiveAgent {
         config: AgentConfig,
         shared: Arc<Shared>,
         controllers: Vec<Client>,
-        inbox: Arc<Inbox<(usize, Word)>>,
+        inbox: Arc<Inbox<(usize, ChannelEvent)>>,
     ) -> Result<Self, AgentError> {
         let interface = &config.gate.interface;
         let open = |ether_type| {
             PacketSocket::open(interface, ether_type)
                 .map_err(|source| AgentError::Io { what: format!("interface {interface}"), source })
         };
-        // One socket for all encodings of an EtherType: a frame is heard once.
+        // One socket for all encodings of an EtherType, so that each frame is received once.
         let ether_type = |encoding: &SignalEncoding| match encoding {
             SignalEncoding::Experimental => ETHER_TYPE_EXPERIMENTAL,
             SignalEncoding::MacControl | SignalEncoding::Pfc | SignalEncoding::PlainPfc => ETHER_TYPE_MAC_CONTROL,
@@ -140,7 +140,7 @@ impl LiveAgent {
         let port = in_datagrams.then(|| UdpSocket::bind((Ipv4Addr::UNSPECIFIED, PORT))).transpose();
         let port = port.map_err(|source| AgentError::Io { what: format!("UDP port {PORT}"), source })?;
         let data = open(ETHER_TYPE_DATA)?;
-        // Without the capability for more, it goes with what the system gives everybody.
+        // Without the capability for larger buffers, the system's defaults remain.
         let _ = data.set_receive_buffer(Bytes::new(8 << 20));
         let _ = data.set_send_buffer(Bytes::new(4 << 20));
         let gate = Gate::attach(&config.gate)?;
@@ -173,28 +173,29 @@ impl LiveAgent {
         })
     }
 
-    /// Where IP packets go that come in.
+    /// Sets the function that receives incoming IP packets.
     pub fn on_packet(&mut self, packets: impl FnMut(&[u8]) + Send + 'static) {
         self.packets = Some(Box::new(packets));
     }
 
-    /// Who is told how many hosts have joined, whenever a controller says so.
+    /// Sets the function that is called with the number of joined hosts whenever a controller
+    /// reports it.
     pub fn on_joined(&mut self, told: impl FnMut(usize) + Send + 'static) {
         self.on_joined = Some(Box::new(told));
     }
 
-    /// What it counts.
+    /// Counters of this start.
     pub fn counters(&self) -> Arc<AgentCounters> {
         Arc::clone(&self.counters)
     }
 
-    /// Beats with every turn of its loop.
+    /// A pulse that beats with every iteration of the loop.
     pub fn pulse(&self) -> Pulse {
         self.pulse.clone()
     }
 
-    /// What it shows of itself. [`Shared::shown`] has it, a fifth of a second old at most while it
-    /// runs.
+    /// The agent's public state and counters. [`Shared::shown`] has a copy, which is at most 0.2 s
+    /// old while the agent runs.
     pub fn snapshot(&self) -> Snapshot {
         let named = |(name, value): (&'static str, u64)| (name.to_owned(), value);
         Snapshot {
@@ -218,7 +219,7 @@ impl LiveAgent {
         self.tell_counts(now);
     }
 
-    /// Tells what it counts, where a controller has a page that shows it.
+    /// Sends counters to the controllers if one of them has a page that shows them.
     fn tell_counts(&mut self, now: Time) {
         let every = self.welcome.as_ref().map_or(0, |w| w.counts_every_ms);
         if every == 0 || now - self.told_at < Duration::from_ms(every.into()) {
@@ -235,17 +236,17 @@ impl LiveAgent {
         };
         let Ok(note) = serde_json::to_value(Note::Counts(counts)) else { return };
         for controller in &self.controllers {
-            // One that is not there needs none.
+            // A disconnected controller needs none.
             let _ = controller.send(Record::Note(note.clone()));
         }
     }
 
-    /// Its gate.
+    /// The gate in the kernel.
     pub fn gate(&self) -> &Gate {
         &self.gate
     }
 
-    /// What its [`HostAgent`] has counted, once there is one.
+    /// Counters of the [`HostAgent`], once a controller has configured it.
     pub fn host_counters(&self) -> Option<HostCounters> {
         self.agent.as_ref().map(|a| *a.counters())
     }
@@ -254,7 +255,7 @@ impl LiveAgent {
         shared.lock()
     }
 
-    /// Runs until told to stop.
+    /// Runs until `stop` is set.
     ///
     /// # Errors
     /// If the interface or the system fails.
@@ -270,8 +271,8 @@ impl LiveAgent {
             self.pulse.beat();
             self.publish();
             self.hear_signals().map_err(io("receiving signals"))?;
-            for (controller, word) in self.inbox.drain() {
-                self.hear(controller, word);
+            for (controller, event) in self.inbox.drain() {
+                self.hear(controller, event);
             }
             self.receive().map_err(io("receiving"))?;
             if self.shared.wake.read().is_ok() {
@@ -315,7 +316,7 @@ impl LiveAgent {
         let heard = if frame.get(12..14) == Some(&ETHER_TYPE_IPV4.to_be_bytes()) {
             let datagram = timeplane_protocol::wire::UdpFrame::parse(frame);
             let to_us = datagram.ok().filter(|d| d.destination.port == PORT);
-            // All other IP packets pass here as well.
+            // The socket receives all other IP packets as well.
             let Some(datagram) = to_us else { return };
             Pfc::unseal_content(&datagram.payload, &key).map(Heard::Sealed)
         } else {
@@ -337,24 +338,25 @@ impl LiveAgent {
         self.tell(Input::Message { from: Address::Controller, message }, pfc.open);
     }
 
-    fn hear(&mut self, controller: usize, word: Word) {
-        match word {
-            Word::Joined { .. } => {
+    fn hear(&mut self, controller: usize, event: ChannelEvent) {
+        match event {
+            ChannelEvent::Joined { .. } => {
                 self.counters.joined.fetch_add(1, Relaxed);
                 let GateConfig { mac, key, .. } = &self.config.gate;
                 let (host, epoch) = (self.config.host.0, self.config.epoch);
                 let hello = Hello { host, epoch, mac: mac.to_string(), ip: self.config.ip, key: digits_of(key) };
                 if let Ok(note) = serde_json::to_value(Note::Hello(hello)) {
-                    // Where it has left already, it joins again.
+                    // If the controller has left already, the agent greets it again when it is
+                    // back.
                     let _ = self.controllers[controller].send(Record::Note(note));
                 }
             }
-            Word::Note { note, .. } => match serde_json::from_value(note) {
+            ChannelEvent::Note { note, .. } => match serde_json::from_value(note) {
                 Ok(Note::Welcome(welcome)) => self.welcome(welcome),
                 Ok(Note::Refused(why)) => tracing::error!("controller {controller} refuses this host: {why}"),
                 Ok(Note::Hello(_) | Note::Counts(_)) | Err(_) => drop(self.counters.malformed.fetch_add(1, Relaxed)),
             },
-            Word::Control { sent_at, control: Control::Message(mut message), .. } => {
+            ChannelEvent::Control { sent_at, control: Control::Message(mut message), .. } => {
                 let now = clock::now();
                 self.heard = now;
                 if let Err(e) = self.gate.renew(self.config.gate.lease) {
@@ -363,19 +365,19 @@ impl LiveAgent {
                 if let Message::Grants(Grants { epoch, .. }) | Message::Rates(Rates { epoch, .. }) = &message {
                     self.ruling = self.ruling.max(*epoch);
                 }
-                // The two clocks agree on nothing: a lease counts from when the message was sent,
-                // by one, and came in, by the other.
+                // The two clocks are not synchronized: the lease's length by the sender's clock
+                // counts from the arrival by the receiver's.
                 if let Message::Rates(rates) = &mut message {
                     rates.lease = now.saturating_add(rates.lease - sent_at);
                 }
                 self.tell(Input::Message { from: Address::Controller, message }, None);
             }
-            Word::Control { .. } => drop(self.counters.malformed.fetch_add(1, Relaxed)),
-            Word::Left { .. } => tracing::warn!("lost the connection to controller {controller}"),
+            ChannelEvent::Control { .. } => drop(self.counters.malformed.fetch_add(1, Relaxed)),
+            ChannelEvent::Left { .. } => tracing::warn!("lost the connection to controller {controller}"),
         }
     }
 
-    /// A controller says who is there, and what agents are to do.
+    /// Handles a controller's list of joined hosts and its configuration of agents.
     fn welcome(&mut self, welcome: Welcome) {
         {
             let mut streams = Self::streams(&self.shared);
@@ -412,7 +414,8 @@ impl LiveAgent {
         self.welcome = Some(welcome);
     }
 
-    /// Tells the agent, and does what it wants; a signal has the class that it opens.
+    /// Passes an input to the agent and carries out its outputs. `class` is the class that a signal
+    /// opens.
     fn tell(&mut self, input: Input, class: Option<u16>) {
         let Some(mut agent) = self.agent.take() else { return };
         let mut next = Some(input);
@@ -431,7 +434,8 @@ impl LiveAgent {
                         self.counters.report_bytes.fetch_add(message.wire_bytes().into(), Relaxed);
                         let control = Control::Message(message);
                         for controller in &self.controllers {
-                            // One that is not there needs no report; those that are get the same.
+                            // A disconnected controller needs no report; all others get the same
+                            // one.
                             let _ = controller.send(Record::Control { sent_at: now, control: control.clone() });
                         }
                     }
@@ -457,7 +461,7 @@ impl LiveAgent {
         }
         streams.due(now, &mut self.repairs);
         drop(streams);
-        // One that is lost comes again.
+        // A lost repair report is sent again later.
         let sent = self.data.send_batch(&self.repairs)?.sent;
         self.counters.repairs.fetch_add(sent as u64, Relaxed);
         self.counters.sent_bytes.fetch_add(packet_bytes(&self.repairs[..sent]), Relaxed);
@@ -466,7 +470,7 @@ impl LiveAgent {
     }
 
     fn receive(&mut self) -> std::io::Result<()> {
-        // Not for ever: signals must not wait behind data.
+        // Not longer: signals must not wait behind data.
         for _ in 0..4 {
             if self.data.receive_batch(&mut self.received)? == 0 {
                 return Ok(());
@@ -493,12 +497,12 @@ impl LiveAgent {
         Ok(())
     }
 
-    /// Whether nobody has been heard of for so long that frames leave without slots.
+    /// Whether controllers have been silent for so long that frames leave without slots.
     fn abandoned(&self, now: Time) -> bool {
         self.config.gate.safe == SafeState::Open && now - self.heard > self.config.gate.lease
     }
 
-    /// Sends what open queues may; when there is more to do.
+    /// Sends the frames that open queues may send. Returns when to call again.
     fn send(&mut self) -> std::io::Result<Option<Time>> {
         let mut now = clock::now();
         let expired = self.open.len();
@@ -510,15 +514,15 @@ impl LiveAgent {
             let waiting = Self::streams(&self.shared).backlog();
             self.link.start(now);
             let until = now.saturating_add(Duration::from_ms(1));
-            self.open.extend(waiting.iter().map(|&(destination, _)| Open::unscheduled(destination, until)));
+            self.open.extend(waiting.iter().map(|&(destination, _)| OpenQueue::unscheduled(destination, until)));
         }
         let mut next: Option<Time> = None;
         let mut at = 0;
         while at < self.open.len() {
             let (count, sent) = self.fill(now, at);
             if count == 0 {
-                // Queues with a pace of their own are many and slow: they wake up together, not
-                // each for its own next frame.
+                // Queues with a pace of their own are many and slow, so they are served together,
+                // not at each queue's next frame.
                 let together = self.open[at].pace.as_ref().map(|p| p.ready().max(now.saturating_add(Pace::DEPTH / 4)));
                 let waits = [Some(self.link.ready()), together];
                 let ready = waits.into_iter().flatten().max().filter(|r| *r > now);
@@ -532,33 +536,14 @@ impl LiveAgent {
             }
             let abandoned = self.abandoned(now);
             let batch = self.data.send_batch(&self.batch[..count])?;
-            let wire: u64 = self.batch[..batch.sent].iter().map(|f| wire_bytes(f.len())).sum();
-            self.counters.frames.fetch_add(batch.sent as u64, Relaxed);
-            self.counters.wire_bytes.fetch_add(wire, Relaxed);
-            self.counters.sent_bytes.fetch_add(packet_bytes(&self.batch[..batch.sent]), Relaxed);
-            if self.open[at].by_circuit() {
-                self.counters.circuit_frames.fetch_add(batch.sent as u64, Relaxed);
-                self.counters.circuit_wire_bytes.fetch_add(wire, Relaxed);
-            }
-            if abandoned {
-                self.counters.unscheduled.fetch_add(batch.sent as u64, Relaxed);
-            }
+            self.count_sent(at, batch.sent, abandoned);
             let back = batch.sent..count;
             if !back.is_empty() {
-                let mut streams = Self::streams(&self.shared);
-                for (frame, sent) in self.batch[back.clone()].iter().zip(sent.into_iter().skip(batch.sent)).rev() {
-                    let wire = wire_bytes(frame.len());
-                    self.link.give_back(wire);
-                    if let Some(pace) = &mut self.open[at].pace {
-                        pace.give_back(wire);
-                    }
-                    streams.unsent(sent, frame);
-                }
-                drop(streams);
+                self.take_back(at, back.clone(), sent);
                 if batch.stop == Some(packet_socket::Stop::Refused) {
-                    // The kernel has heard what this thread will hear soon.
+                    // The kernel has obeyed a signal that this thread has not yet read.
                     self.counters.too_late.fetch_add(back.len() as u64, Relaxed);
-                    // A rate holds until another one comes.
+                    // A rate remains in force until the next one.
                     if self.open[at].is_slot() {
                         self.open.swap_remove(at);
                         if self.open.is_empty() {
@@ -576,7 +561,7 @@ impl LiveAgent {
                 continue;
             }
             now = clock::now();
-            // A signal that has come in meanwhile goes before the next batch.
+            // Signals that have arrived meanwhile are read before the next batch.
             if self.open.len() == 1 && count < BATCH {
                 continue;
             }
@@ -587,8 +572,38 @@ impl LiveAgent {
         Ok(next)
     }
 
-    /// Takes frames of an open queue, as many as it, the link and a batch allow; how many, and what
-    /// they were.
+    /// Counts frames of an open queue that the interface has taken: the first `sent` of the batch.
+    fn count_sent(&self, at: usize, sent: usize, abandoned: bool) {
+        let frames = &self.batch[..sent];
+        let wire: u64 = frames.iter().map(|f| wire_bytes(f.len())).sum();
+        self.counters.frames.fetch_add(sent as u64, Relaxed);
+        self.counters.wire_bytes.fetch_add(wire, Relaxed);
+        self.counters.sent_bytes.fetch_add(packet_bytes(frames), Relaxed);
+        if self.open[at].by_circuit() {
+            self.counters.circuit_frames.fetch_add(sent as u64, Relaxed);
+            self.counters.circuit_wire_bytes.fetch_add(wire, Relaxed);
+        }
+        if abandoned {
+            self.counters.unscheduled.fetch_add(sent as u64, Relaxed);
+        }
+    }
+
+    /// Returns frames that the interface has not taken to their streams, the last one first.
+    fn take_back(&mut self, at: usize, frames: Range<usize>, sent: Vec<super::Sent>) {
+        let mut streams = Self::streams(&self.shared);
+        let sent = sent.into_iter().skip(frames.start);
+        for (frame, sent) in self.batch[frames].iter().zip(sent).rev() {
+            let wire = wire_bytes(frame.len());
+            self.link.give_back(wire);
+            if let Some(pace) = &mut self.open[at].pace {
+                pace.give_back(wire);
+            }
+            streams.unsent(sent, frame);
+        }
+    }
+
+    /// Fills the batch with frames of an open queue, as many as the queue, the link and the batch
+    /// allow. Returns their number and their origins.
     fn fill(&mut self, now: Time, at: usize) -> (usize, Vec<super::Sent>) {
         let open = &mut self.open[at];
         let mut sent = Vec::new();
@@ -615,20 +630,20 @@ impl LiveAgent {
 
 const ETHER_TYPE_IPV4: u16 = 0x0800;
 
-/// Preamble, FCS and gap come with every frame, and none is under 84 bytes.
+/// Bytes on the wire of a frame, with preamble, FCS and inter-frame gap; at least 84.
 fn wire_bytes(frame: usize) -> u64 {
     (frame as u64 + 24).max(84)
 }
 
-/// Without Ethernet's header.
+/// Bytes of frames without Ethernet's header.
 fn packet_bytes(frames: &[Vec<u8>]) -> u64 {
     frames.iter().map(|f| f.len().saturating_sub(14) as u64).sum()
 }
 
-/// The address of an interface of this thread's network namespace.
+/// The MAC address of an interface of this thread's network namespace.
 ///
 /// # Errors
-/// If there is no such interface, or it has none.
+/// If there is no such interface, or it has no MAC address.
 pub fn mac_of(interface: &str) -> Result<MacAddress, AgentError> {
     let failed = |source| AgentError::Io { what: format!("the address of {interface}"), source };
     let all = nix::ifaddrs::getifaddrs().map_err(|e| failed(e.into()))?;
@@ -639,17 +654,17 @@ pub fn mac_of(interface: &str) -> Result<MacAddress, AgentError> {
 /// The first IPv4 address of an interface of this thread's network namespace.
 ///
 /// # Errors
-/// If the system does not tell.
+/// If the interfaces cannot be listed.
 pub fn ip_of(interface: &str) -> Result<Option<Ipv4Addr>, AgentError> {
     let failed = |source| AgentError::Io { what: format!("the address of {interface}"), source };
     let mut all = nix::ifaddrs::getifaddrs().map_err(|e| failed(e.into()))?.filter(|a| a.interface_name == interface);
     Ok(all.find_map(|a| Some(a.address?.as_sockaddr_in()?.ip())))
 }
 
-/// A key that nobody has had before.
+/// A new random key.
 ///
 /// # Errors
-/// If the system gives no random bytes.
+/// If random bytes cannot be read.
 pub fn new_key() -> Result<SignalKey, AgentError> {
     let mut key = [0; 16];
     let source = |source| AgentError::Io { what: "/dev/urandom".to_owned(), source };

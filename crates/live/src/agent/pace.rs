@@ -1,35 +1,36 @@
-//! How fast frames may leave.
+//! Pacing of frames to a rate. A leaky bucket for each open queue, and one for the link, decide
+//! when the agent may hand the next frame to the interface.
 
 use timeplane_model::{Duration, Rate, Time};
 
-/// A leaky bucket that fills only while it runs.
+/// A leaky bucket that drains only while it runs.
 ///
-/// An interface may be faster than the link that it stands for, as a veth pair is. Over any time
-/// that it runs, no more leaves than the rate carries and [a slot's worth](Self::DEPTH) on top:
-/// what a thread that is woken late may still send of the time that it overslept.
+/// An interface, such as a veth pair, may be faster than the link that it represents. Over any time
+/// that the bucket runs, at most the rate's bytes leave, plus [a burst](Self::DEPTH). The burst
+/// lets a thread that was woken late catch up.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     rate: Rate,
-    /// When all that has left will have been carried, where the rate were that of a wire.
+    /// When a wire of this rate would have sent all frames that have left.
     free_at: Time,
-    /// Since when it stands still.
+    /// Since when it is stopped; `None` while it runs.
     stopped: Option<Time>,
 }
 
 impl Pace {
-    /// By how much what leaves may be ahead of the rate.
+    /// How far frames may be ahead of the rate.
     pub const DEPTH: Duration = Duration::from_ms(4);
 
-    /// One that runs, and is as full as it gets.
+    /// A running bucket that allows a full burst.
     pub fn new(now: Time, rate: Rate) -> Self {
         Self { rate, free_at: now.saturating_add(Self::DEPTH * -1), stopped: None }
     }
-    /// One that has run since `begin`, when it was empty: what begins with a slot carries no more
-    /// than the slot.
+    /// A bucket that has run since `begin` without a burst: a slot carries no more than its length
+    /// allows.
     pub fn since(begin: Time, rate: Rate) -> Self {
         Self { rate, free_at: begin, stopped: None }
     }
-    /// The same at another rate from now on.
+    /// The same bucket at another rate from now on.
     pub fn at(self, now: Time, rate: Rate) -> Self {
         let ahead = (self.free_at - now).max(Self::DEPTH * -1);
         let bytes = self.rate.bytes_in(ahead.max(Duration::ZERO));
@@ -37,11 +38,11 @@ impl Pace {
             if ahead > Duration::ZERO { now.saturating_add(rate.time_for(bytes)) } else { now.saturating_add(ahead) };
         Self { rate, free_at, stopped: None }
     }
-    /// Stands still from now on.
+    /// Stops the bucket.
     pub fn stop(&mut self, now: Time) {
         self.stopped.get_or_insert(now);
     }
-    /// Goes on.
+    /// Restarts the bucket.
     pub fn start(&mut self, now: Time) {
         if let Some(stopped) = self.stopped.take() {
             self.free_at = self.free_at.saturating_add((now - stopped).max(Duration::ZERO));
@@ -51,23 +52,23 @@ impl Pace {
     pub fn allows(&self, now: Time) -> bool {
         self.free_at <= now
     }
-    /// A frame has left.
+    /// Accounts for a frame that leaves.
     pub fn take(&mut self, now: Time, wire_bytes: u64) {
         let least = now.saturating_add(Self::DEPTH * -1);
         let carries = self.rate.time_for(timeplane_model::Bytes::new(wire_bytes));
         self.free_at = self.free_at.max(least).saturating_add(carries);
     }
-    /// It has not.
+    /// Takes back a frame that has not left.
     pub fn give_back(&mut self, wire_bytes: u64) {
         let carries = self.rate.time_for(timeplane_model::Bytes::new(wire_bytes));
         self.free_at = self.free_at.saturating_add(carries * -1);
     }
-    /// The gate has let nothing through, though this one allows it: its bucket is fuller. Nothing
-    /// leaves for a quarter of the depth, instead of being refused again and again.
+    /// Accounts for a refusal by the gate, whose bucket is fuller than this one. Frames wait for a
+    /// quarter of the depth, instead of being refused repeatedly.
     pub fn refused(&mut self, now: Time) {
         self.free_at = self.free_at.max(now.saturating_add(Self::DEPTH / 4));
     }
-    /// When it is worth waking up again: a quarter of its depth is free, or at once.
+    /// When to wake up again: once a quarter of the depth is free, or at once.
     pub fn ready(&self) -> Time {
         self.free_at.saturating_add(Self::DEPTH / 4)
     }

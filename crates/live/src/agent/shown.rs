@@ -1,4 +1,5 @@
-//! What an agent counts, and shows of itself.
+//! Counters and public state of an agent. The status page, the Unix socket and the controllers show
+//! them.
 
 use crate::counters::shared_counters;
 use crate::gate::GateCounters;
@@ -6,63 +7,62 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 shared_counters! {
-    /// What an agent has counted, readable from other threads.
+    /// Counters of an agent, readable from other threads.
     AgentCounters {
         /// Signals obeyed.
         signals,
-        /// Control frames that were no signal for this host.
+        /// Control frames that were not a valid signal for this host.
         refused_signals,
-        /// Signals, grants and rates that were known already, or of a controller that has been
-        /// replaced.
+        /// Signals, grants and rates that repeat known ones or come from a replaced controller.
         stale,
-        /// Grants, and rates, that came too late.
+        /// Grants and rates that arrived too late.
         late,
-        /// Reports sent; what goes to two controllers is one.
+        /// Reports sent; a report to two controllers counts once.
         reports,
-        /// Their bytes, as `Message::wire_bytes` counts them.
+        /// Bytes of these reports, as `Message::wire_bytes` counts them.
         report_bytes,
         /// Frames that left.
         frames,
         /// Their bytes on the wire.
         wire_bytes,
-        /// Frames that left for the circuit switch; they are among those above.
+        /// Frames that left for the circuit switch; they are included in `frames`.
         circuit_frames,
-        /// Their bytes on the wire.
+        /// Bytes of these frames on the wire.
         circuit_wire_bytes,
-        /// Frames of reports about streams that left.
+        /// Repair reports of streams that left.
         repairs,
         /// Bytes of all frames that left, without Ethernet's header.
         sent_bytes,
-        /// Frames that came to the gate too late, and are sent again.
+        /// Frames that the gate refused as too late; they are sent again.
         too_late,
-        /// Frames sent while no controller was heard of.
+        /// Frames sent without slots while controllers were silent.
         unscheduled,
-        /// Frames that came in.
+        /// Frames received.
         received,
-        /// Their bytes, without Ethernet's header.
+        /// Bytes of these frames, without Ethernet's header.
         received_bytes,
-        /// Frames that could not be read.
+        /// Invalid frames and messages.
         malformed,
-        /// Frames that the receive buffer had no room for.
+        /// Frames lost as the receive buffer was full.
         overrun,
-        /// How often it joined a controller.
+        /// Number of times that it joined a controller.
         joined,
     }
 }
 
-/// What an agent shows of itself.
+/// The public state of an agent.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// Which host it is.
+    /// Number of the host in the scenario.
     pub host: u32,
-    /// Which start of its agent.
+    /// Number of this start of the agent.
     pub epoch: u32,
-    /// Hosts that have joined, itself among them, as its controller says.
+    /// Hosts that have joined the controller, including this one.
     pub joined: Vec<u32>,
-    /// Of [`AgentCounters`].
+    /// Values of [`AgentCounters`].
     pub agent: BTreeMap<String, u64>,
-    /// What the kernel's programs have counted.
+    /// Counters of the kernel's programs.
     pub gate: GateCounters,
-    /// Of what programs send and receive: [`StreamCounters`](super::StreamCounters).
+    /// Counters of streams: [`StreamCounters`](super::StreamCounters).
     pub streams: serde_json::Value,
 }

@@ -1,8 +1,8 @@
-//! A TUN interface: what unmodified programs send to its network, kernel TCP included, waits for
-//! slots.
+//! A TUN interface, through which traffic of unmodified programs waits for slots, including the
+//! kernel's TCP.
 //!
-//! Packets wait in the agent, in front of the gate, and never in a queue of the kernel behind a
-//! closed one: TCP bears slots of 20 ms that way, and dies of a paused token bucket.
+//! Packets wait in the agent in front of the gate, never in a kernel queue behind a closed gate.
+//! TCP tolerates slots of 20 ms this way, but stalls behind a paused token bucket.
 
 use super::{LiveAgent, Shared};
 use crate::config::TunTable;
@@ -17,14 +17,14 @@ use timeplane_model::HostId;
 use timeplane_protocol::wire::DataHeader;
 use tun_rs::{DeviceBuilder, SyncDevice};
 
-/// A TUN interface, until it is dropped.
+/// A TUN interface. It is removed when dropped.
 #[derive(Debug)]
 pub struct Tun {
     stop: Stop,
     reader: Option<JoinHandle<()>>,
 }
 
-/// The address of a host in a network: the number and one on top.
+/// The address of a host in a network: the host's number plus one.
 pub fn address_of(network: Ipv4Addr, host: HostId) -> Ipv4Addr {
     Ipv4Addr::from(u32::from(network).wrapping_add(host.0).wrapping_add(1))
 }
@@ -38,11 +38,11 @@ fn destination(packet: &[u8], network: Ipv4Addr) -> Option<HostId> {
     to.checked_sub(u32::from(network))?.checked_sub(1).map(HostId)
 }
 
-/// Makes the interface in the network namespace of this thread, reads from it on a thread of its
-/// own, and has the agent write to it.
+/// Creates the interface in the network namespace of this thread. A thread of its own reads from
+/// it, and the agent writes to it.
 ///
 /// # Errors
-/// If the interface cannot be made.
+/// If the interface cannot be created.
 pub fn start(table: &TunTable, host: HostId, shared: Arc<Shared>, agent: &mut LiveAgent) -> Result<Tun, Failure> {
     let network = table.network;
     // With the header of a data frame behind Ethernet's a packet must fit a frame.
@@ -57,7 +57,7 @@ pub fn start(table: &TunTable, host: HostId, shared: Arc<Shared>, agent: &mut Li
     let device = Arc::new(device);
     let writer = Arc::clone(&device);
     agent.on_packet(move |packet| {
-        // A queue that is full drops, as every queue of packets does.
+        // A full queue drops packets.
         let _ = writer.send(packet);
     });
     let stop = Stop::default();
@@ -77,7 +77,7 @@ fn read(device: &SyncDevice, network: Ipv4Addr, shared: &Shared, stop: &Stop) ->
     while !stop.is_set() {
         match device.recv(&mut packet) {
             Ok(length) => {
-                // Multicast and IPv6 are nobody's here.
+                // Multicast and IPv6 have no destination here.
                 let Some(to) = destination(&packet[..length], network) else { continue };
                 // Where its queue is full it is counted there.
                 shared.with(|streams| streams.push_packet(to, &packet[..length]));
@@ -96,7 +96,7 @@ impl Drop for Tun {
     fn drop(&mut self) {
         self.stop.set();
         if let Some(reader) = self.reader.take() {
-            // It has said already what went wrong.
+            // The thread has logged its error already.
             let _ = reader.join();
         }
     }

@@ -4,7 +4,7 @@
 
 use super::counters::Counting;
 use super::outbox::Outbox;
-use super::pump::{Heard, pump};
+use super::pump::{Received, pump};
 use super::{ChannelError, Counters, Event, PeerId, Record, SendError, Timing, wait};
 use crate::keys::{Identity, check_name, peer_name};
 use crate::thread::Background;
@@ -185,7 +185,7 @@ async fn connection(
     let hear = |heard| match heard {
         // In TLS 1.3 a client is done before the server has looked at its certificate: what counts
         // is the first record.
-        Heard::Alive => {
+        Received::Alive => {
             joined = true;
             {
                 let mut state = shared.state();
@@ -195,8 +195,8 @@ async fn connection(
             Counting::count(&counting.joined);
             (shared.on_event)(Event::Joined { peer, name: server_name.clone() });
         }
-        Heard::Note(note) => (shared.on_event)(Event::Note { peer, note }),
-        Heard::Control { sent_at, control } => (shared.on_event)(Event::Control { peer, sent_at, control }),
+        Received::Note(note) => (shared.on_event)(Event::Note { peer, note }),
+        Received::Control { sent_at, control } => (shared.on_event)(Event::Control { peer, sent_at, control }),
     };
     let why = pump(stream, &outbox, &shared.timing, counting, hear).await;
     outbox.close(&why);

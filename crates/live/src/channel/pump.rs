@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadHalf, Wr
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 /// What comes in.
-pub(super) enum Heard {
+pub(super) enum Received {
     /// A first record, of whatever kind: the other side has taken us.
     Alive,
     Note(serde_json::Value),
@@ -32,7 +32,7 @@ pub(super) async fn pump<S: AsyncRead + AsyncWrite>(
     outbox: &Outbox,
     timing: &Timing,
     counting: &Counting,
-    hear: impl FnMut(Heard),
+    hear: impl FnMut(Received),
 ) -> String {
     let (reader, writer) = split(stream);
     tokio::select! {
@@ -46,7 +46,7 @@ async fn read<S: AsyncRead>(
     outbox: &Outbox,
     timing: &Timing,
     counting: &Counting,
-    mut hear: impl FnMut(Heard),
+    mut hear: impl FnMut(Received),
 ) -> String {
     let (mut decoder, mut reassembler) = (Decoder::default(), Reassembler::default());
     let mut chunk = vec![0; CHUNK];
@@ -61,13 +61,13 @@ async fn read<S: AsyncRead>(
                         return std::future::pending().await;
                     }
                     if !std::mem::replace(&mut alive, true) {
-                        hear(Heard::Alive);
+                        hear(Received::Alive);
                     }
                     match incoming {
                         Incoming::Ping => None,
-                        Incoming::Note(note) => Some(Heard::Note(note)),
+                        Incoming::Note(note) => Some(Received::Note(note)),
                         Incoming::Part { sent_at, datagram } => match reassembler.push(datagram) {
-                            Ok(control) => control.map(|control| Heard::Control { sent_at, control }),
+                            Ok(control) => control.map(|control| Received::Control { sent_at, control }),
                             Err(e) => {
                                 tracing::debug!("malformed message in the channel: {e}");
                                 Counting::count(&counting.malformed);

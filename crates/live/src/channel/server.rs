@@ -4,7 +4,7 @@
 
 use super::counters::Counting;
 use super::outbox::Outbox;
-use super::pump::{Heard, pump};
+use super::pump::{Received, pump};
 use super::{ChannelError, Counters, Event, PeerId, Record, SendError, Timing, wait};
 use crate::keys::{Identity, peer_name};
 use crate::thread::Background;
@@ -232,9 +232,9 @@ async fn serve(
     known.store(true, Ordering::Relaxed);
     let (peer, outbox) = shared.join(&name);
     let hear = |heard| match heard {
-        Heard::Alive => {}
-        Heard::Note(note) => (shared.on_event)(Event::Note { peer, note }),
-        Heard::Control { sent_at, control } => (shared.on_event)(Event::Control { peer, sent_at, control }),
+        Received::Alive => {}
+        Received::Note(note) => (shared.on_event)(Event::Note { peer, note }),
+        Received::Control { sent_at, control } => (shared.on_event)(Event::Control { peer, sent_at, control }),
     };
     let why = pump(stream, &outbox, &shared.timing, &shared.counting, hear).await;
     shared.leave(peer, why);

@@ -1,3 +1,7 @@
+//! Tests of the demand channel: authentication, reconnection, lost peers and full queues.
+//!
+//! Server and clients run on loopback; some tests speak TLS themselves to send invalid records.
+
 use super::*;
 use crate::keys::{Authority, Identity};
 use crate::scratch::Scratch;

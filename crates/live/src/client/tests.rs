@@ -1,3 +1,7 @@
+//! Tests of a program's streams against a fake agent.
+//!
+//! The agent serves one connection with a script of the test.
+
 use super::*;
 use crate::scratch::Scratch;
 use serde_json::Value;

@@ -31,13 +31,13 @@ pub struct SignalInterface {
 
 /// Where a host hears its signals.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ear {
+pub(super) struct SignalTarget {
     pub(super) mac: MacAddress,
     pub(super) ip: Option<Ipv4Addr>,
     pub(super) key: SignalKey,
 }
 
-struct Exit {
+struct SignalSocket {
     interface: SignalInterface,
     socket: PacketSocket,
     frames: Vec<Vec<u8>>,
@@ -46,7 +46,7 @@ struct Exit {
 /// Seals and sends.
 pub(super) struct Signals {
     encoding: SignalEncoding,
-    exits: Vec<Exit>,
+    exits: Vec<SignalSocket>,
     /// Of hosts that are not behind the first.
     behind: BTreeMap<HostId, usize>,
     counters: Arc<ControllerCounters>,
@@ -75,28 +75,28 @@ impl Signals {
             let socket = PacketSocket::open(name, ETHER_TYPE_EXPERIMENTAL)
                 .map_err(|source| ControllerError::Io { what: format!("interface {name}"), source })?;
             behind.extend(interface.hosts.iter().map(|host| (*host, exit)));
-            exits.push(Exit { interface: interface.clone(), socket, frames: Vec::new() });
+            exits.push(SignalSocket { interface: interface.clone(), socket, frames: Vec::new() });
         }
         Ok(Self { encoding, exits, behind, counters, last: BTreeMap::new(), opened: BTreeSet::new() })
     }
 
     /// Says this to a host with the next [`flush`](Self::flush); a host that is not there hears
     /// nothing, and it is remembered.
-    pub(super) fn say(&mut self, host: HostId, pfc: &Pfc, ear: Option<Ear>) {
+    pub(super) fn say(&mut self, host: HostId, pfc: &Pfc, target: Option<SignalTarget>) {
         self.last.insert(host, (pfc.epoch, pfc.sequence));
         if pfc.open.is_some() {
             self.opened.insert(host);
         } else {
             self.opened.remove(&host);
         }
-        let Some(ear) = ear else { return };
+        let Some(target) = target else { return };
         let exit = &mut self.exits[self.behind.get(&host).copied().unwrap_or(0)];
         let SignalInterface { mac, ip, .. } = exit.interface;
-        let sealed = pfc.seal(self.encoding, &ear.key, mac, ear.mac);
-        let frame = match (self.encoding, ip, ear.ip) {
+        let sealed = pfc.seal(self.encoding, &target.key, mac, target.mac);
+        let frame = match (self.encoding, ip, target.ip) {
             (SignalEncoding::Udp, Some(ip), Some(to)) => sealed.and_then(|payload| {
                 let end = |mac, ip| Endpoint { mac, ip, port: PORT };
-                UdpFrame { source: end(mac, ip), destination: end(ear.mac, to), payload }.encode()
+                UdpFrame { source: end(mac, ip), destination: end(target.mac, to), payload }.encode()
             }),
             _ => sealed,
         };
@@ -108,11 +108,11 @@ impl Signals {
 
     /// A slot that is open would be open for the rest of its hold: closes all, of hosts that are
     /// there.
-    pub(super) fn close_all(&mut self, ear: impl Fn(HostId) -> Option<Ear>) {
+    pub(super) fn close_all(&mut self, target: impl Fn(HostId) -> Option<SignalTarget>) {
         for host in self.opened.clone() {
             let last = self.last.get(&host).copied().unwrap_or_default();
             let pfc = Pfc { epoch: last.0, sequence: last.1 + 1, open: None, hold: Duration::ZERO };
-            self.say(host, &pfc, ear(host));
+            self.say(host, &pfc, target(host));
         }
         self.flush();
     }
@@ -161,7 +161,7 @@ mod tests {
         let mac = |last| MacAddress([2, 0, 0, 0, 0, last]);
         veth((&controller, "eth0", &mac(1).to_string()), (&near, "eth0", &mac(2).to_string())).unwrap();
         veth((&controller, "eth1", &mac(3).to_string()), (&far, "eth0", &mac(4).to_string())).unwrap();
-        let ears = [2, 4].map(|last| Ear { mac: mac(last), ip: None, key: SignalKey([last; 16]) });
+        let targets = [2, 4].map(|last| SignalTarget { mac: mac(last), ip: None, key: SignalKey([last; 16]) });
         let hear = |at: &Namespace| at.enter(|| PacketSocket::open("eth0", ALL_ETHER_TYPES)).unwrap().unwrap();
         let sockets = [&near, &far].map(hear);
         let interface = |name: &str, last, hosts: &[u32]| SignalInterface {
@@ -177,13 +177,13 @@ mod tests {
         // Host 2 is behind the first interface as no other one has it, host 5 behind the second;
         // host 7 is not there.
         let hosts = [HostId(2), HostId(5)];
-        let ear = |host| hosts.iter().position(|h| *h == host).map(|i| ears[i]);
+        let target = |host| hosts.iter().position(|h| *h == host).map(|i| targets[i]);
         for host in [2, 5, 7].map(HostId) {
             let pfc = Pfc { epoch: 1, sequence: 1, open: Some(3), hold: Duration::from_ms(1) };
-            signals.say(host, &pfc, ear(host));
+            signals.say(host, &pfc, target(host));
         }
         signals.flush();
-        signals.close_all(ear);
+        signals.close_all(target);
         let shown: BTreeMap<_, _> = counters.iter().collect();
         assert_eq!((shown["signals"], shown["signals_lost"]), (4, 0));
         for (i, socket) in sockets.iter().enumerate() {
@@ -192,7 +192,7 @@ mod tests {
             while heard.len() < 2 && socket.wait(Duration::from_secs(5)).unwrap() {
                 socket.receive_batch(&mut frames).unwrap();
                 // Frames of the kernel's own may come as well.
-                let of = |f: &[u8]| (f[6..12].to_vec(), Pfc::unseal(f, ears[i].mac, &ears[i].key));
+                let of = |f: &[u8]| (f[6..12].to_vec(), Pfc::unseal(f, targets[i].mac, &targets[i].key));
                 heard.extend(frames.iter().map(of).filter(|(_, signal)| signal.is_ok()));
             }
             let said = [(1, Some(3)), (2, None)].map(|(sequence, open)| {

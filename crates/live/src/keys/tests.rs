@@ -1,3 +1,7 @@
+//! Tests of keys and certificates: files, permissions, names and roles.
+//!
+//! Handshakes run in memory, without a network.
+
 use super::*;
 use crate::scratch::Scratch;
 use rustls::pki_types::ServerName;

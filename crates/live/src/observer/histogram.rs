@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buckets_follow_each_other_without_a_gap() {
+    fn buckets_are_contiguous() {
         let mut next = 0;
         for index in 0..Histogram::BUCKETS {
             let last = longest(index);

@@ -17,7 +17,7 @@ pub const FEW: u64 = 3;
 
 /// What was seen at all ports since the observer was attached.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Report {
+pub struct ObserverReport {
     /// Port by port.
     pub ports: Vec<PortReport>,
     /// Frames of classes that are under slots.
@@ -69,7 +69,7 @@ pub struct PortReport {
     pub ignores_slots: bool,
 }
 
-impl Report {
+impl ObserverReport {
     pub(super) fn of(counters: &Counters) -> Self {
         let ports: Vec<PortReport> = counters
             .ports
@@ -121,7 +121,7 @@ impl Report {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for ObserverReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,

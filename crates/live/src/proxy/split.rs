@@ -86,7 +86,7 @@ impl SplitProxy {
         Ok(Self { connections, listener, stop, thread: Some(thread) })
     }
 
-    /// Its connections.
+    /// The list of split connections.
     pub fn connections(&self) -> Arc<Connections> {
         self.connections.clone()
     }

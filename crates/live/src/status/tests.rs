@@ -1,3 +1,7 @@
+//! Tests of the status page: answers, its token, and the checks of requests.
+//!
+//! Requests are written to a TCP connection on loopback.
+
 use super::*;
 use crate::scratch::Scratch;
 use serde_json::json;

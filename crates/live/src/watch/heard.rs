@@ -2,7 +2,7 @@
 //!
 //! The publisher takes it from there.
 
-use crate::channel::{Event as Word, PeerId};
+use crate::channel::{Event as ChannelEvent, PeerId};
 use crate::notes::{Counts, Note};
 use std::collections::{BTreeMap, VecDeque};
 use timeplane_model::Time;
@@ -15,7 +15,7 @@ const COUNTS: usize = 4;
 
 /// Of all hosts.
 #[derive(Debug)]
-pub(super) struct Heard {
+pub(super) struct HostRecords {
     pub(super) hosts: Vec<Host>,
     /// Whose certificates they are.
     names: BTreeMap<PeerId, usize>,
@@ -38,15 +38,15 @@ pub(super) struct Host {
     pub(super) counts: VecDeque<(Time, Counts)>,
 }
 
-impl Heard {
+impl HostRecords {
     pub(super) fn new(hosts: u32) -> Self {
         Self { hosts: vec![Host::default(); hosts as usize], names: BTreeMap::new() }
     }
 
-    /// Whether the word is for the page alone.
-    pub(super) fn hear(&mut self, now: Time, word: &Word) -> bool {
-        match word {
-            Word::Joined { peer, name } => {
+    /// Whether the event is for the page alone.
+    pub(super) fn hear(&mut self, now: Time, event: &ChannelEvent) -> bool {
+        match event {
+            ChannelEvent::Joined { peer, name } => {
                 // A certificate speaks for its own host alone.
                 let host = name.strip_prefix("host-").and_then(|n| n.parse::<usize>().ok());
                 if let Some(host) = host.filter(|h| *h < self.hosts.len()) {
@@ -56,7 +56,7 @@ impl Heard {
                 }
                 false
             }
-            Word::Control { peer, control: Control::Message(Message::Report(report)), .. } => {
+            ChannelEvent::Control { peer, control: Control::Message(Message::Report(report)), .. } => {
                 if let Some(host) = self.of(*peer) {
                     let row = report.backlog.entries().iter().map(|e| (e.destination.0, e.bytes.get()));
                     host.changed |= !row.clone().eq(host.backlog.iter().copied());
@@ -68,7 +68,7 @@ impl Heard {
                 }
                 false
             }
-            Word::Note { peer, note } if note.get("counts").is_some() => {
+            ChannelEvent::Note { peer, note } if note.get("counts").is_some() => {
                 if let (Some(host), Ok(Note::Counts(counts))) = (self.of(*peer), serde_json::from_value(note.clone())) {
                     host.counts.push_back((now, counts));
                     if host.counts.len() > COUNTS {
@@ -77,7 +77,7 @@ impl Heard {
                 }
                 true
             }
-            Word::Left { peer, .. } => {
+            ChannelEvent::Left { peer, .. } => {
                 // What it wanted to send is nobody's any more.
                 if let Some(host) = self.of(*peer) {
                     *host = Host { changed: true, reported: host.reported, reports: host.reports, ..Host::default() };
@@ -85,7 +85,7 @@ impl Heard {
                 self.names.remove(peer);
                 false
             }
-            Word::Control { .. } | Word::Note { .. } => false,
+            ChannelEvent::Control { .. } | ChannelEvent::Note { .. } => false,
         }
     }
 

@@ -292,7 +292,7 @@ fn columns<'a>(slots: impl Iterator<Item = &'a Planned>, ns: impl Fn(Time) -> i6
         add("slot", slot.index.into());
         add("begin_ns", ns(slot.start));
         add("open_ns", slot.open.as_ps() / 1000);
-        add("gap_ns", slot.gap.as_ps() / 1000);
+        add("gap_ns", slot.guard.as_ps() / 1000);
         add("pairs", slot.pairs.len() as i64);
         for (source, destination) in &slot.pairs {
             add("source", source.0.into());

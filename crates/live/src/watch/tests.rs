@@ -1,3 +1,7 @@
+//! Tests of the data of a controller's page: slots, backlog, silent hosts and events.
+//!
+//! They drive a [`Watch`] and its [`Publisher`] without a controller or a browser.
+
 use super::picture::{EVENT_PAIRS, KEPT_PAIRS};
 use super::publisher::{Events, QUEUE};
 use super::*;
@@ -48,23 +52,23 @@ impl Place {
             index: (self.slots % 4) as u32,
             start: self.watch.begun.saturating_add(Duration::from_ms(at_ms)),
             open: Duration::from_ms(1),
-            gap: Duration::from_us(100),
+            guard: Duration::from_us(100),
             pairs: pairs.iter().map(|p| (HostId(p.0), HostId(p.1))).collect(),
         };
         self.slots += 1;
         self.watch.slot(|| slot);
     }
-    fn says(&self, host: u32, word: impl FnOnce(PeerId) -> Word) -> bool {
-        self.watch.hear(&word(PeerId(host.into())))
+    fn says(&self, host: u32, event: impl FnOnce(PeerId) -> ChannelEvent) -> bool {
+        self.watch.hear(&event(PeerId(host.into())))
     }
     fn joins(&self, host: u32) {
-        assert!(!self.says(host, |peer| Word::Joined { peer, name: format!("host-{host}") }));
+        assert!(!self.says(host, |peer| ChannelEvent::Joined { peer, name: format!("host-{host}") }));
         let mut known = self.known.lock().unwrap();
         known.joined.insert(host, String::new());
         known.left.remove(&host);
     }
     fn leaves(&self, host: u32) {
-        assert!(!self.says(host, |peer| Word::Left { peer, why: String::new() }));
+        assert!(!self.says(host, |peer| ChannelEvent::Left { peer, why: String::new() }));
         let mut known = self.known.lock().unwrap();
         known.joined.remove(&host);
         known.left.insert(host, clock::now());
@@ -73,12 +77,12 @@ impl Place {
         let backlog = Backlog::of_bytes(waits.iter().map(|w| (HostId(w.0), Bytes::new(w.1))));
         let report = HostReport { epoch: 1, sequence: 1, taken_at: Time::ZERO, obeys: 0, backlog };
         let control = Control::Message(Message::Report(report));
-        assert!(!self.says(host, |peer| Word::Control { peer, sent_at: Time::ZERO, control }));
+        assert!(!self.says(host, |peer| ChannelEvent::Control { peer, sent_at: Time::ZERO, control }));
     }
     fn counts(&self, host: u32, wire_bytes: u64) {
         let counts = Counts { epoch: 1, wire_bytes, ..Counts::default() };
         let note = serde_json::to_value(Note::Counts(counts)).unwrap();
-        assert!(self.says(host, |peer| Word::Note { peer, note }), "for the page alone");
+        assert!(self.says(host, |peer| ChannelEvent::Note { peer, note }), "for the page alone");
     }
     /// As many ticks as it takes for everything to be told.
     fn told(&mut self) {
@@ -300,14 +304,14 @@ fn a_host_without_a_report_is_late_and_its_successor_speaks_for_it() {
     assert_eq!(state(clock::now()), "joined");
     assert_eq!(state(clock::now().saturating_add(Duration::from_secs(3))), "late");
     // Another connection of the same host; the end of the first changes nothing.
-    place.watch.hear(&Word::Joined { peer: PeerId(99), name: "host-0".into() });
+    place.watch.hear(&ChannelEvent::Joined { peer: PeerId(99), name: "host-0".into() });
     place.reports(0, &[(1, 20)]);
     assert_eq!(place.watch.heard().hosts[0].backlog, [(1, 10)], "one that was replaced speaks for nobody");
-    place.watch.hear(&Word::Left { peer: PeerId(0), why: String::new() });
+    place.watch.hear(&ChannelEvent::Left { peer: PeerId(0), why: String::new() });
     assert_eq!(place.watch.heard().hosts[0].backlog, [(1, 10)]);
     // Nor does a name that no host has.
-    place.watch.hear(&Word::Joined { peer: PeerId(50), name: "host-4".into() });
-    place.watch.hear(&Word::Joined { peer: PeerId(51), name: "controller-1".into() });
-    place.watch.hear(&Word::Left { peer: PeerId(51), why: String::new() });
+    place.watch.hear(&ChannelEvent::Joined { peer: PeerId(50), name: "host-4".into() });
+    place.watch.hear(&ChannelEvent::Joined { peer: PeerId(51), name: "controller-1".into() });
+    place.watch.hear(&ChannelEvent::Left { peer: PeerId(51), why: String::new() });
     let _ = place.publisher.listen(Hold::default()).unwrap();
 }

@@ -22,7 +22,7 @@ use timeplane_protocol::wire::{
 
 /// Who hears all frames here.
 pub const STATION: MacAddress = MacAddress([2, 0, 0, 0, 0, 7]);
-const MANAGER: MacAddress = MacAddress([2, 0, 0, 0, 0, 0xaa]);
+const CONTROLLER: MacAddress = MacAddress([2, 0, 0, 0, 0, 0xaa]);
 const KEY: SignalKey = SignalKey([7; 16]);
 
 /// Fails with both sides where they are not the same.
@@ -83,7 +83,7 @@ fn control_frames_and_signals() {
     for encoding in SignalEncoding::ALL {
         for open in [None, Some(5)] {
             let pfc = Pfc { epoch: 3, sequence: 1 << 33, open, hold: Duration::from_us(315) };
-            let mut frame = pfc.seal(encoding, &KEY, MANAGER, STATION).unwrap();
+            let mut frame = pfc.seal(encoding, &KEY, CONTROLLER, STATION).unwrap();
             seeds.push(frame.clone());
             frame.truncate(60);
             seeds.push(frame);
@@ -103,13 +103,13 @@ fn control_frames_and_signals() {
             same("an extended frame", &&frame.encode()[..], &&input[..60])?;
         }
         if let Ok(pfc) = Pfc::parse(input, STATION) {
-            let encoded = pfc.encode(MANAGER, STATION).map_err(|e| e.to_string())?;
+            let encoded = pfc.encode(CONTROLLER, STATION).map_err(|e| e.to_string())?;
             same("a signal", &Pfc::parse(&encoded, STATION), &Ok(pfc))?;
         }
         // A tag that fits is in a frame that was sealed, as a whole.
         if let Ok(Heard::Sealed(pfc)) = Pfc::unseal(input, STATION, &KEY) {
             let sealed = SignalEncoding::ALL.iter().any(|e| {
-                let frame = pfc.seal(*e, &KEY, MANAGER, STATION).unwrap_or_default();
+                let frame = pfc.seal(*e, &KEY, CONTROLLER, STATION).unwrap_or_default();
                 frame.get(14..).is_some_and(|f| input[14..].starts_with(&f[..f.len().min(46)]))
             });
             if !sealed {
@@ -138,7 +138,7 @@ fn frames_of_data_and_repairs() {
     for kind in [DataKind::Stream, DataKind::Repair, DataKind::Packet] {
         let header = DataHeader {
             destination: STATION,
-            source: MANAGER,
+            source: CONTROLLER,
             kind,
             class: 3,
             payload: 40,
@@ -156,8 +156,8 @@ fn frames_of_data_and_repairs() {
             same("a header", &&header.encode()[..], &&input[..DataHeader::BYTES])?;
             same("a payload", &payload.len(), &usize::from(header.payload))?;
         }
-        if let Ok((contiguous, gaps)) = parse_repair(input) {
-            same("a repair", &encode_repair(contiguous, gaps.into_iter()).as_slice(), &input)?;
+        if let Ok((contiguous, missing)) = parse_repair(input) {
+            same("a repair", &encode_repair(contiguous, missing.into_iter()).as_slice(), &input)?;
         }
         Ok(())
     });

@@ -12,7 +12,7 @@ use timeplane_protocol::Pfc;
 use timeplane_protocol::numbering::CIRCUIT;
 use timeplane_protocol::wire::{DataHeader, DataKind, Heard, MacAddress, SignalEncoding, SignalKey, UNGATED};
 
-const MANAGER: MacAddress = MacAddress([2, 0, 0, 0, 0, 9]);
+const CONTROLLER: MacAddress = MacAddress([2, 0, 0, 0, 0, 9]);
 const HOST: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
 const KEY: SignalKey = SignalKey([7; 16]);
 const LONG: Duration = Duration::from_secs(20);
@@ -58,13 +58,13 @@ impl Bench {
         self.data.send(&frame(DataKind::Stream, class)).unwrap() != Some(Stop::Refused)
     }
     fn seal(&self, pfc: Pfc) -> Vec<u8> {
-        pfc.seal(SignalEncoding::Experimental, &KEY, MANAGER, HOST).unwrap()
+        pfc.seal(SignalEncoding::Experimental, &KEY, CONTROLLER, HOST).unwrap()
     }
 }
 
 fn frame(kind: DataKind, class: u16) -> Vec<u8> {
     let header = DataHeader {
-        destination: MANAGER,
+        destination: CONTROLLER,
         source: HOST,
         kind,
         class,
@@ -89,7 +89,7 @@ fn every_encoding_opens_one_class_and_closes_the_one_before() {
         let bench = Bench::new("enc", |c| c.encodings = vec![encoding]);
         assert!(!bench.leaves(3), "{encoding:?}: nobody has opened it");
         let send = |sequence, open| {
-            bench.signal(&pfc(sequence, open).seal(encoding, &KEY, MANAGER, HOST).unwrap());
+            bench.signal(&pfc(sequence, open).seal(encoding, &KEY, CONTROLLER, HOST).unwrap());
         };
         send(1, Some(3));
         assert!(bench.leaves(3) && !bench.leaves(4), "{encoding:?}");
@@ -126,8 +126,8 @@ fn signals_in_datagrams_are_heard_as_well() {
     use timeplane_protocol::wire::{Endpoint, PORT, UdpFrame};
     let bench = Bench::new("udp", |c| c.encodings = vec![SignalEncoding::Udp]);
     let end = |mac, last| Endpoint { mac, ip: [10, 0, 0, last].into(), port: PORT };
-    let payload = pfc(1, Some(5)).seal(SignalEncoding::Udp, &KEY, MANAGER, HOST).unwrap();
-    let mut datagram = UdpFrame { source: end(MANAGER, 9), destination: end(HOST, 1), payload };
+    let payload = pfc(1, Some(5)).seal(SignalEncoding::Udp, &KEY, CONTROLLER, HOST).unwrap();
+    let mut datagram = UdpFrame { source: end(CONTROLLER, 9), destination: end(HOST, 1), payload };
     bench.signal(&datagram.encode().unwrap());
     assert!(bench.leaves(5));
     datagram.payload[20] ^= 1;
@@ -148,12 +148,12 @@ fn forged_replayed_old_foreign_and_plain_signals_are_counted_and_never_obeyed() 
     bench.signal(&bench.seal(pfc(4, Some(3))));
     bench.signal(&bench.seal(Pfc { epoch: 0, ..pfc(99, Some(3)) }));
     let other = SignalKey([8; 16]);
-    bench.signal(&pfc(7, Some(3)).seal(SignalEncoding::Experimental, &other, MANAGER, HOST).unwrap());
-    bench.signal(&pfc(7, Some(3)).seal(SignalEncoding::Experimental, &KEY, MANAGER, MANAGER).unwrap());
+    bench.signal(&pfc(7, Some(3)).seal(SignalEncoding::Experimental, &other, CONTROLLER, HOST).unwrap());
+    bench.signal(&pfc(7, Some(3)).seal(SignalEncoding::Experimental, &KEY, CONTROLLER, CONTROLLER).unwrap());
     let mut changed = bench.seal(pfc(7, Some(3)));
     changed[31] ^= 4;
     bench.signal(&changed);
-    bench.signal(&pfc(7, Some(3)).seal(SignalEncoding::PlainPfc, &KEY, MANAGER, HOST).unwrap());
+    bench.signal(&pfc(7, Some(3)).seal(SignalEncoding::PlainPfc, &KEY, CONTROLLER, HOST).unwrap());
     bench.signal(&bench.seal(pfc(8, Some(9)))[..60]);
     assert!(!bench.leaves(3) && !bench.leaves(9));
     let expected = [
@@ -212,7 +212,7 @@ fn where_all_traffic_is_gated_what_is_allowed_never_stops() {
     });
     let ip = |protocol: u8, from: u16, to: u16| {
         let mut packet = vec![0; 64];
-        packet[..14].copy_from_slice(&[&MANAGER.0[..], &HOST.0[..], &[8, 0]].concat());
+        packet[..14].copy_from_slice(&[&CONTROLLER.0[..], &HOST.0[..], &[8, 0]].concat());
         packet[14] = 0x45;
         packet[16..18].copy_from_slice(&50u16.to_be_bytes());
         packet[23] = protocol;
@@ -220,7 +220,8 @@ fn where_all_traffic_is_gated_what_is_allowed_never_stops() {
         packet[36..38].copy_from_slice(&to.to_be_bytes());
         packet
     };
-    let ether = |ether_type: u16| [&MANAGER.0[..], &HOST.0[..], &ether_type.to_be_bytes()[..], &[0; 46][..]].concat();
+    let ether =
+        |ether_type: u16| [&CONTROLLER.0[..], &HOST.0[..], &ether_type.to_be_bytes()[..], &[0; 46][..]].concat();
     let passes = |frame: &[u8]| bench.data.send(frame).unwrap() != Some(Stop::Refused);
     // ARP; SSH in both directions; the demand channel; a name server; neighbor discovery.
     let mut discovery = ether(0x86dd);
@@ -331,7 +332,7 @@ fn the_kernel_reads_signals_as_the_protocol_does() {
         sequence.set(sequence.get() + 1);
         let open = open.map(|c| c % encoding.classes());
         let sent = Pfc { epoch: 1, sequence: sequence.get(), open, hold: LONG };
-        let mut frame = sent.seal(encoding, &KEY, MANAGER, HOST).unwrap();
+        let mut frame = sent.seal(encoding, &KEY, CONTROLLER, HOST).unwrap();
         // Beyond the EtherType, which says who parses it; cut, but not below what an interface
         // sends.
         if damaged {

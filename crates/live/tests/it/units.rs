@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const MANAGER: &str = "timeplane-controller.service";
+const CONTROLLER: &str = "timeplane-controller.service";
 const AGENT: &str = "timeplane-agent@.service";
 const MOUNT: &str = "run-timeplane-bpf.mount";
 
@@ -45,7 +45,7 @@ fn set(words: &[&str]) -> BTreeSet<String> {
 
 #[test]
 fn daemons_are_told_of_watched_and_started_again() {
-    for unit in [MANAGER, AGENT] {
+    for unit in [CONTROLLER, AGENT] {
         let service = |key| value(unit, "Service", key);
         assert_eq!(service("Type"), "notify");
         assert_eq!(service("Restart"), "always");
@@ -60,7 +60,7 @@ fn daemons_are_told_of_watched_and_started_again() {
 fn daemons_may_do_what_they_need_and_no_more() {
     let controller = ["CAP_NET_RAW", "CAP_NET_ADMIN", "CAP_SYS_NICE", "CAP_IPC_LOCK"];
     let agent = [&controller[..], &["CAP_BPF", "CAP_PERFMON"]].concat();
-    for (unit, capabilities) in [(MANAGER, &controller[..]), (AGENT, &agent)] {
+    for (unit, capabilities) in [(CONTROLLER, &controller[..]), (AGENT, &agent)] {
         for key in ["CapabilityBoundingSet", "AmbientCapabilities"] {
             assert_eq!(words(unit, key), set(capabilities), "{unit} {key}");
         }
@@ -88,7 +88,7 @@ fn gates_are_pinned_where_they_outlive_their_agent() {
     }
     // The folder around it stays as well, or it could not be cleared away with something mounted in
     // it.
-    for unit in [MANAGER, AGENT] {
+    for unit in [CONTROLLER, AGENT] {
         assert_eq!(value(unit, "Service", "RuntimeDirectoryPreserve"), "yes");
     }
 }
@@ -105,14 +105,14 @@ fn systemd_reads_them() {
     let _ = std::fs::remove_dir_all(&dir);
     std::fs::create_dir(&dir).unwrap();
     let result = std::panic::catch_unwind(|| {
-        for unit in [MANAGER, AGENT, MOUNT] {
+        for unit in [CONTROLLER, AGENT, MOUNT] {
             // It looks for the program, too.
             let program = env!("CARGO_BIN_EXE_timeplane-live");
             let text =
                 text(unit).replace("/usr/bin/timeplane-live", program).replace("/usr/bin/timeplane-lab", program);
             std::fs::write(dir.join(unit), text).unwrap();
         }
-        std::fs::write(dir.join("broken.service"), text(MANAGER).replace("Type=notify", "Typ=notify")).unwrap();
+        std::fs::write(dir.join("broken.service"), text(CONTROLLER).replace("Type=notify", "Typ=notify")).unwrap();
         let verify = |unit: &str| {
             let output = Command::new("systemd-analyze")
                 .args(["verify", "--man=no", "--generators=no", "--recursive-errors=one"])
@@ -127,7 +127,7 @@ fn systemd_reads_them() {
             said.lines().filter(|line| line.contains(dir.to_str().unwrap())).collect::<Vec<_>>().join("\n")
         };
         assert!(ours(verify("broken.service")).contains("Typ"), "it tells what it does not know");
-        for unit in [MANAGER, AGENT, MOUNT] {
+        for unit in [CONTROLLER, AGENT, MOUNT] {
             assert_eq!(ours(verify(unit)), "", "{unit}");
         }
     });

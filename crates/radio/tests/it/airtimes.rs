@@ -1,4 +1,4 @@
-//! Lengths of frames against values worked out by hand, and what follows from them.
+//! Tests frame durations against values computed by hand, and what follows from them.
 
 use proptest::prelude::*;
 use timeplane_model::{Bytes, Duration, Named};
@@ -151,7 +151,7 @@ fn frames_are_filled_to_their_limits() {
     // 1542 octets, padded to 1544.
     assert_eq!(mac.in_frame(Bytes::new(1500)), Bytes::new(1544));
     assert_eq!(mac.psdu([Bytes::new(1500), Bytes::new(40)]), Bytes::new(1544 + 84));
-    // 262,143 octets bound at MCS 24, 2 ms at MCS 13.
+    // 262,143 octets are the limit at MCS 24, 2 ms at MCS 13.
     assert_eq!(mac.fill(mcs("24"), packets().take(1000)), 169);
     let slow = mac.fill(mcs("13"), packets().take(1000));
     let time = |n| mac.airtime(mcs("13"), mac.psdu(packets().take(n)));
@@ -159,13 +159,13 @@ fn frames_are_filled_to_their_limits() {
     let mut windowed = *mac;
     windowed.aggregation.max_packets = Some(BLOCK_ACK_WINDOW);
     assert_eq!(windowed.fill(mcs("24"), packets().take(1000)), 64);
-    // Limits may be reached.
+    // Limits are inclusive.
     let mut tight = *mac;
     tight.aggregation.max_psdu = mac.psdu(packets().take(7));
     assert_eq!(tight.fill(mcs("24"), packets().take(9)), 7);
     tight.aggregation.max_time = Some(tight.airtime(mcs("24"), mac.psdu(packets().take(5))));
     assert_eq!(tight.fill(mcs("24"), packets().take(9)), 5);
-    // A packet that no frame may hold goes alone.
+    // A packet that exceeds every frame is sent alone.
     assert_eq!(mac.fill(mcs("1"), [MAX_PSDU, Bytes::new(1)]), 1);
     assert_eq!(mac.fill(mcs("1"), []), 0);
     assert_eq!(FLYWAYS_DRAFT.fill(mcs("24"), std::iter::repeat_n(Bytes::new(10_040), 9)), 6);
@@ -182,7 +182,7 @@ fn table_2_of_flyways() {
         for (i, (acks, access)) in cells.into_iter().enumerate() {
             let goodput = tcp_goodput(&FLYWAYS_DRAFT, mcs(name), acks, access).as_bps() as f64 / 1e6;
             assert!((goodput / published[i] - 1.0).abs() < 0.005, "MCS {name}, {acks:?}, {access:?}: {goodput}");
-            // The same worked out by others, in whole megabits.
+            // Values that others have computed, in whole megabits.
             assert!((goodput - arithmetic[i]).abs() < 1.1, "MCS {name}, {acks:?}, {access:?}: {goodput}");
         }
     }

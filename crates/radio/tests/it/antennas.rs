@@ -1,5 +1,5 @@
-//! Antennas: tables as published, shapes against their own definitions, power that adds up, and
-//! files that are refused.
+//! Tests of antennas: tables as published, shapes against their definitions, conservation of power,
+//! and invalid files.
 
 use proptest::prelude::*;
 use std::f64::consts::PI;
@@ -43,8 +43,8 @@ fn bundled_tables_give_their_points_and_what_lies_between() {
         (&wide, -15.0, 10.0),
         (&wide, 22.5, 7.5),
         (&wide, 165.0, -15.35),
-        // Beyond the last angle the table goes on with the first: halfway between -16.8 at 180° and
-        // -15.5 at -150°.
+        // Beyond the last angle the table continues with the first: halfway between -16.8 at 180°
+        // and -15.5 at -150°.
         (&wide, -165.0, -16.15),
         (&fence, 0.0, 7.92),
         // The file goes from -85° to 270°, so that the circle closes between 270° and 275°.
@@ -94,7 +94,7 @@ fn side_lobes_are_where_theory_has_them() {
         (0..3000).map(|i| horn.gain(cut(from + f64::from(i) * 0.01))).fold(Db::new(-99.0), Db::max)
             - horn.gain(to(0.0, 0.0))
     };
-    // First side lobe of an even aperture: -13.26 dB; of a half cosine: -23.0 dB. Both begin behind
+    // First side lobe of an even aperture: -13.26 dB; of a half cosine: -23.0 dB. Both start behind
     // the first null.
     assert!((side(&|x| to(0.0, x), 12.0).get() + 13.26).abs() < 0.05);
     assert!((side(&|x| to(x, 0.0), 14.0).get() + 23.0).abs() < 0.1);
@@ -119,10 +119,10 @@ fn the_antennas_of_the_proxys_testbed() {
     assert_eq!(horn.gain(to(0.0, 0.0)), Db::new(20.0));
     let patch = PatchArray::new((8, deg(11.0)), (4, deg(24.0)), Some(Db::new(17.0))).unwrap();
     assert_eq!(patch.gain(to(0.0, 0.0)), Db::new(17.0));
-    // Spacings as arrays are built.
+    // Spacings of real arrays.
     let (columns, rows) = patch.spacing();
     assert!((0.45..0.65).contains(&columns) && (0.45..0.65).contains(&rows), "{columns} {rows}");
-    // More gain than the beam allows is no antenna, nor is one without gain.
+    // A gain above the lossless one is invalid, and so is one far below.
     assert!(matches!(Horn::new(deg(15.0), deg(14.0), Some(Db::new(24.0))), Err(AntennaError::Gain { .. })));
     assert!(matches!(Horn::new(deg(15.0), deg(14.0), Some(Db::new(-20.0))), Err(AntennaError::Gain { .. })));
 }
@@ -196,7 +196,7 @@ proptest! {
         }
     }
 
-    /// Between its points a table stays between their gains.
+    /// Between its points, a table stays between their gains.
     #[test]
     fn tables_interpolate(gains in prop::collection::vec(-40.0..30.0f64, 36), at in -180.0..180.0f64) {
         let text: String = gains.iter().enumerate().map(|(i, g)| format!("{},{g}\n", i * 10)).collect();

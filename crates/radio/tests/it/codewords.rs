@@ -1,4 +1,4 @@
-//! Errors of codewords and packets by mutual information: against the decoder simulation, the
+//! Tests codeword and packet errors by mutual information against the decoder simulation, the
 //! standard's sensitivities and the published thresholds.
 
 use proptest::prelude::*;
@@ -51,7 +51,7 @@ fn ofdm_sensitivities_come_back() {
     let noise = thermal_noise(OFDM_BANDWIDTH, 290.0);
     let mut sum = 0.0;
     for m in Mcs::ofdm() {
-        // 1 % of 4096 B lost, behind 10 dB of noise figure and 5 dB of implementation.
+        // 1 % of 4096 B packets lost, after 10 dB of noise figure and 5 dB of implementation loss.
         let level = noise + Db::new(15.0) + tables.required(m, Bytes::new(4096), 0.01).unwrap();
         let off = (level - m.sensitivity().unwrap()).get();
         assert!(off.abs() <= 1.3, "{m:?}: {off}");
@@ -177,7 +177,7 @@ fn interference_is_noise() {
     let mcs = rates.at(level).unwrap().mcs;
     let alone = rates.packet_error(mcs, level);
     assert_eq!(rates.packet_error_among(mcs, level, Milliwatts::ZERO), alone);
-    // As much again as the noise takes 3.01 dB.
+    // Interference equal to the noise costs 3.01 dB.
     let twice = rates.packet_error_among(mcs, level, p.noise.milliwatts()).unwrap();
     let less = rates.packet_error(mcs, level - Db::new(10.0 * 2.0_f64.log10())).unwrap();
     assert!((twice / less - 1.0).abs() < 1e-6 && twice > alone.unwrap(), "{twice} and {less}");

@@ -1,4 +1,4 @@
-//! Sets of flyways: what the sums say against the definition, on random layouts and in the
+//! Tests of sets of flyways: incremental sums against the definition, on random layouts and the
 //! published one.
 
 use proptest::prelude::*;
@@ -33,8 +33,8 @@ fn by_definition(field: &Field, rules: &FlywayRules, up: &[Flyway], a: usize, b:
 
 #[test]
 fn one_link_by_hand() {
-    // 20 m with the wide beam: 10 dBm + 2 · 9.5 dBi - 93.94 dB - 3 dB = -67.94 dBm, 2 dB short of
-    // MCS 13.
+    // 20 m with the wide beam: 10 dBm + 2 · 9.5 dBi - 93.94 dB - 3 dB = -67.94 dBm, 2 dB below what
+    // MCS 13 needs.
     let pair = |m: f64| Layout::new(Rack::default(), &[(0.0, 0.0), (m, 0.0)]).unwrap();
     let offer = |m, name| {
         let field = Field::new(&pair(m), antenna(name), &LinkBudget::default());
@@ -63,7 +63,8 @@ fn refusals() {
     let (id, mcs) = ways.add(0, 5, 0).unwrap();
     assert_eq!(mcs.name(), "24");
     assert_eq!(ways.offer(1, 5, 0), Err(Refusal::NoRadio(5)));
-    // All on one line, antennas point at each other: a second link hears and is heard at full gain.
+    // On one line, antennas point at each other: a second link interferes, and suffers
+    // interference, at full gain.
     assert!(matches!(ways.offer(1, 2, 0), Err(Refusal::Disturbs(_) | Refusal::Weak)));
     assert!(ways.remove(id) && !ways.remove(id));
     assert_eq!(ways.offer(1, 2, 0).map(Mcs::name), Ok("24"));
@@ -113,7 +114,7 @@ fn three_channels_carry_three_links_where_one_carries_one() {
 #[test]
 fn the_published_layout_holds_many_links() {
     let layout = racks_160();
-    // Candidates in an order that has nothing to do with the layout.
+    // Candidates in an order unrelated to the layout.
     let mut candidates: Vec<_> = (0..160).flat_map(|a| (0..160).map(move |b| (a, b))).filter(|(a, b)| a != b).collect();
     assert_eq!(candidates.len(), 25_440);
     candidates.sort_by_key(|&(a, b)| timeplane_model::mix64((a * 160 + b) as u64));
@@ -126,7 +127,7 @@ fn the_published_layout_holds_many_links() {
             let up: Vec<_> = ways.iter().map(|(_, w)| w).collect();
             assert!(added.len() == up.len() && up.len() >= least && up.len() <= 80 * radios, "{name}: {}", up.len());
             assert_eq!(first_infeasible(&field, &rules, &up), None, "{name}");
-            // Greedy leaves nothing that still fits.
+            // Greedy filling leaves nothing that still fits.
             for &(a, b) in candidates.iter().step_by(97) {
                 assert!(ways.best(a, b).is_err(), "{name}: {a} {b}");
             }
@@ -168,7 +169,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
-    /// After any steps, what is offered is what the definition allows, and what is up is feasible.
+    /// After any steps, offers are what the definition allows, and links that are up are feasible.
     #[test]
     fn offers_are_those_of_the_definition(
         layout in layouts(), steps in steps(), which in 0usize..3, radios in 1usize..3, channels in 1usize..4, headroom in 0.0..3.0f64,
@@ -201,7 +202,7 @@ proptest! {
             }
             let up: Vec<_> = ways.iter().map(|(_, w)| w).collect();
             prop_assert_eq!(first_infeasible(&field, &rules, &up), None);
-            // Taken down and rebuilt in the same order, nothing is left of what was removed.
+            // Removed and rebuilt in the same order, links leave no rounding error behind.
             for (a, b) in (0..n).map(|a| (a, (a + 1) % n)) {
                 prop_assert_eq!(ways.offer(a, b, 0).ok(), if a == b { None } else { by_definition(&field, &rules, &up, a, b, 0) });
             }

@@ -1,4 +1,4 @@
-//! Where racks stand.
+//! Tests of the positions of racks.
 
 use proptest::prelude::*;
 use timeplane_radio::{Layout, Losses, Meters, Point, Rack, Room, bundled};
@@ -31,7 +31,7 @@ fn a_rack_inside_another_is_refused() {
     let parse =
         |text: &str| Layout::parse("l.csv", text, Rack::default()).map(|l| l.racks()).map_err(|e| e.to_string());
     assert_eq!(parse("rack,x_m,y_m\n0,0,0\n1,0.6096,0\n2,0,1.2192\n"), Ok(3));
-    // Numbers of the file, not of rows: a comment shifts lines.
+    // Numbers are those of the file's lines: a comment shifts them.
     assert_eq!(
         parse("rack,x_m,y_m\n0,0,0\n# an aisle\n1,5,5\n2,0.5,1.1\n").unwrap_err(),
         "l.csv:5: rack 2 stands inside rack 0: racks that touch at most (rack 0 is in line 2)"

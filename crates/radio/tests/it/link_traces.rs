@@ -1,5 +1,4 @@
-//! Courses of links against their definition, and what the two rooms of the proxy's measurements
-//! do.
+//! Tests link traces against their definition, and in the two rooms of the proxy's measurements.
 
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -22,7 +21,7 @@ fn link_trace(testbed: &Testbed, seconds: i64) -> LinkTrace {
     LinkTrace::new(&testbed.trace(length).unwrap(), &rates(), LinkTraceRules::default(), length).unwrap()
 }
 
-/// The place of a state's rate on the ladder, from 1; 0 in an outage.
+/// The position of a state's rate on the ladder, from 1; 0 in an outage.
 fn rungs(link_trace: &LinkTrace) -> Vec<usize> {
     let rates = rates();
     let ladder: Vec<Mcs> = rates.ladder().map(|l| l.0).collect();
@@ -44,19 +43,19 @@ fn a_rate_older_than_its_channel_loses_packets() {
     };
     let slow = run(50);
     let (first, before, after) = (slow.at(ms(0)), slow.at(ms(49)), slow.at(ms(50)));
-    // Chosen at -65 dBm: MCS 12, also at -74.8 dBm, where it carries nothing.
+    // Selected at -65 dBm: MCS 12, also at -74.8 dBm, where it carries nothing.
     assert_eq!(first.link.unwrap().mcs.name(), "12");
     assert_eq!((before.link.unwrap().mcs.name(), before.rx), ("12", 0));
     assert!((before.level.get() + 74.8).abs() < 1e-9 && before.link.unwrap().packet_error == 1.0);
     // At -75 dBm.
     assert_eq!(Some(after.link.unwrap().mcs), rates.at(Dbm::new(-75.0)).map(|l| l.mcs));
-    // From 100 ms on the second beam, and then nothing changes any more.
+    // From 100 ms on the second beam, after which nothing changes.
     let last = slow.states().last().unwrap();
     assert_eq!((last.at, last.rx, last.level), (ms(100), 1, Dbm::new(-80.0)));
-    // Looked at every millisecond, no rate ever loses more than the target.
+    // Sampled every millisecond, no rate ever loses more than the target.
     assert!(run(1).states().iter().all(|s| s.link.is_none_or(|l| l.packet_error <= 0.01)));
     assert!(run(10).states().iter().any(|s| s.link.is_some_and(|l| l.packet_error > 0.01)));
-    // One that was in an outage when it was looked at stays in it.
+    // A link in an outage when sampled stays in it.
     let mut trace = BeamTrace::new(two[..1].to_vec(), two.to_vec(), &levels(-95.0, -95.0)).unwrap();
     trace.push(ms(10), &levels(-60.0, -95.0)).unwrap();
     let rules = LinkTraceRules { every: ms(1), select_every: ms(30) };
@@ -83,7 +82,7 @@ fn steps_that_do_not_exist_are_refused() {
     let most = LinkTraceRules { every: ms(1), select_every: ms(1) };
     let error = LinkTrace::new(&trace, &rates(), most, long).unwrap_err();
     assert_eq!(error, LinkTraceError::TooLong { length: long, every: ms(1) });
-    // Nobody who stands still has a trace by the way he walks.
+    // A body that stands still has no trace along its walk.
     let still = Testbed::b(TESTBED_LEVEL);
     let still = still.clone().walked(Walk { speed: 0.0, ..still.walk });
     assert!(still.trace(ms(100)).is_ok());
@@ -124,7 +123,7 @@ fn room_a_has_ways_round() {
     let link_trace = link_trace(&a, 5);
     let rungs = rungs(&link_trace);
     assert!(!rungs.contains(&0) && rungs.iter().min() < rungs.iter().max());
-    // While the line of sight is blocked it goes over a cabinet.
+    // While the line of sight is blocked, the signal goes over a cabinet.
     let beams: BTreeSet<(usize, usize)> = link_trace.states().iter().map(|s| (s.tx, s.rx)).collect();
     assert!(beams.contains(&(3, 3)) && beams.len() >= 3, "{beams:?}");
     // The same sender, 0.5 m nearer.
@@ -138,7 +137,7 @@ fn a_walk_goes_to_and_fro() {
     assert_eq!([0, 1, 2, 4, 5, 6, 8, 9].map(at), [-2.0, -1.0, 0.0, 2.0, 1.0, 0.0, -2.0, -1.0]);
     let away = Walk { returns: false, ..walk };
     assert_eq!(away.beyond(Duration::from_secs(9)), 7.0);
-    // At a right angle it stays as far from either end.
+    // At a right angle it stays at the same distance from either end.
     let b = Testbed::b(TESTBED_LEVEL).walked(walk);
     let line = b.blocker(Duration::from_secs(2)).at;
     let beside = b.blocker(Duration::from_secs(3)).at;
@@ -147,7 +146,7 @@ fn a_walk_goes_to_and_fro() {
 }
 
 proptest! {
-    /// Every state by the definition, computed directly.
+    /// Every state equals the definition, computed directly.
     #[test]
     fn a_link_trace_is_its_definition(
         levels in prop::collection::vec(prop::collection::vec(-95.0..-60.0f64, 4), 1..6),
@@ -175,8 +174,8 @@ proptest! {
             prop_assert_eq!((state.tx, state.rx), pair);
             let now = trace.level(ms(sample), pair.0, pair.1);
             prop_assert_eq!(state.level, now);
-            // The fastest whose losses meet the target at the level of the choice; a millionth for
-            // the thresholds' bisection.
+            // The fastest rate whose losses meet the target at the level of the selection, within a
+            // millionth for the thresholds' bisection.
             let meets = |m: &Mcs| rates.packet_error(*m, most).unwrap() <= 0.01;
             let margin = |m: &Mcs| rates.packet_error(*m, most - timeplane_radio::Db::new(0.002)).unwrap() <= 0.01;
             let fastest = Mcs::single_carrier().filter(meets).max_by_key(|m| m.rate());
@@ -203,7 +202,7 @@ fn a_trace_that_is_too_short_begins_again() {
         assert_eq!((there.level, there.link), (here.level, here.link), "at {t} ms");
     }
     assert!(long.states().windows(2).all(|w| w[0].at < w[1].at));
-    // One matrix is no trace that could be over.
+    // A single matrix lasts forever.
     let still = BeamTrace::new(one.to_vec(), one.to_vec(), &[Dbm::new(-60.0)]).unwrap();
     assert_eq!(LinkTrace::repeating(&still, &rates(), LinkTraceRules::default(), ms(500)).unwrap().states().len(), 1);
 }

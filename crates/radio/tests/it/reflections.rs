@@ -1,4 +1,4 @@
-//! Rays in a room: against NIST's ray tracer, against brute force, and in scenes with people.
+//! Tests rays in a room against NIST's ray tracer, against brute force, and in scenes with people.
 
 use proptest::prelude::*;
 use timeplane_model::Duration;
@@ -40,7 +40,7 @@ fn first_reflections_are_those_of_nists_ray_tracer() {
         };
         paths.iter().find(here).unwrap_or_else(|| panic!("{near:?} in {paths:?}"))
     };
-    // Points of reflection as the trace's own file of rays (Mpc.json) has them.
+    // Points of reflection from the trace's own file of rays (Mpc.json).
     for (surface, near) in [
         (None, (0.0, 0.0, 0.0)),
         (Some(Surface::BoxSide), (6.5399, 9.09974, 2.19)),
@@ -54,20 +54,20 @@ fn first_reflections_are_those_of_nists_ray_tracer() {
         let alike = |a: Direction, b: Direction| {
             (a.azimuth - b.azimuth).abs().as_degrees() < 2e-3 && (a.elevation - b.elevation).abs().as_degrees() < 2e-3
         };
-        // The tracer has light at 3e8 m/s.
+        // The tracer uses a speed of light of 3e8 m/s.
         let ray = rays.iter().find(|r| {
             (r.delay.as_secs_f64() * 3e8 - path.length.get()).abs() < 1e-3
                 && alike(r.departure, path.departure())
                 && alike(r.arrival, path.arrival())
         });
         let ray = ray.unwrap_or_else(|| panic!("no ray like {path:?}"));
-        // Its reflections lose what a Rician draw says; the direct ray loses free space alone.
+        // Its reflection losses are Rician draws; the direct ray has free-space loss only.
         let lost = -ray.gain - free_space_loss(path.length, CARRIER);
         assert!(if surface.is_none() { lost.get().abs() < 0.01 } else { lost.get() > 0.0 }, "{path:?} {lost}");
     }
-    // The floor is under the racks.
+    // The floor is hidden below the racks.
     assert!(!paths.iter().any(|p| p.bounce.is_some_and(|(at, _)| at.z < 0.1)));
-    // What goes up to the ceiling comes down as steeply.
+    // A ray comes down from the ceiling as steeply as it goes up.
     for p in paths.iter().filter(|p| matches!(p.bounce, Some((_, Surface::Ceiling | Surface::BoxTop)))) {
         assert!((p.departure().elevation - p.arrival().elevation).abs().as_degrees() < 1e-9, "{p:?}");
     }
@@ -138,13 +138,13 @@ fn rays_and_antennas_of_a_trace() {
     let horn = Antenna::Horn(Horn::new(Angle::degrees(15.0), Angle::degrees(14.0), Some(Db::new(20.0))).unwrap());
     let power = Dbm::new(10.0);
     let aimed = received_by_rays(rays, power, (&horn, line.departure), (&horn, line.arrival)).dbm();
-    // The direct ray and both antennas' gain; what else comes adds less than a decibel, mostly over
-    // the rack tops and the ceiling.
+    // The direct ray with both antennas' gain. Other rays add less than a decibel, mostly over the
+    // rack tops and the ceiling.
     let direct = power + line.gain + Db::new(40.0);
     assert!(aimed >= direct && aimed < direct + Db::new(1.5), "{aimed} {direct}");
     let away = Direction { azimuth: line.departure.azimuth + Angle::degrees(180.0), ..line.departure };
     assert!(received_by_rays(rays, power, (&horn, away), (&horn, line.arrival)).dbm() < direct - Db::new(10.0));
-    // The other way round is the same channel.
+    // The reverse direction is the same channel.
     let back = &trace.between(1, 0).unwrap().steps[0];
     let reverse = received_by_rays(back, power, (&horn, line.arrival), (&horn, line.departure)).dbm();
     assert!((reverse - aimed).get().abs() < 1e-6);
@@ -173,21 +173,21 @@ fn a_manikin_walks_through_an_aisle() {
     let trace = scene.trace(Duration::from_ms(100), Duration::from_secs(15), walks).unwrap();
     assert_eq!((trace.sends().len(), trace.listens().len(), trace.times().len()), (7, 7, 151));
     let best: Vec<_> = trace.times().iter().map(|&t| trace.best(t)).collect();
-    // Free at the begin: both look at each other.
+    // Unobstructed at the start: both beams point at each other.
     assert_eq!((best[0].tx, best[0].rx), (3, 3));
     assert!((best[0].level.get() + 66.0).abs() < 0.5, "{:?}", best[0]);
-    // In the shadow the level falls by what the walls leave of it, and other beams are better.
+    // In the shadow only reflections from the walls remain, and other beams are better.
     let worst = best.iter().min_by(|a, b| a.level.get().total_cmp(&b.level.get())).unwrap();
     assert!(worst.level < Dbm::new(-73.0) && worst.level > Dbm::new(-100.0), "{worst:?}");
     assert!(best.iter().any(|b| (b.tx, b.rx) != (3, 3)));
-    // It comes in less than a second at this speed, and goes again.
+    // At this speed the shadow comes within a second, and goes again.
     assert!((best[150].level.get() + 66.0).abs() < 0.5, "{:?}", best[150]);
-    // Nothing jumps by more than the shadow's edge in a centimeter.
+    // No step exceeds the change at the shadow's edge within a centimeter.
     for pair in trace.times().windows(2) {
         let step = trace.best(pair[1]).level - trace.best(pair[0]).level;
         assert!(step.get().abs() < 6.0, "{pair:?} {step}");
     }
-    // The same trace again, to the last digit.
+    // The same inputs give the same trace, to the last digit.
     assert_eq!(aisle().trace(Duration::from_ms(100), Duration::from_secs(15), walks).unwrap(), trace);
     assert!(scene.trace(Duration::ZERO, Duration::from_secs(1), walks).is_err());
 }
@@ -197,8 +197,8 @@ fn beams_turn_counter_clockwise() {
     let deg = Angle::degrees;
     let beams = [deg(-20.0), deg(20.0)];
     let horn = Antenna::Horn(Horn::new(deg(15.0), deg(14.0), None).unwrap());
-    // Who looks along x has the near wall on the left, 0.65 m away: 20° for 3.5 m. Who looks back
-    // has it on the right.
+    // An antenna that points along x has the near wall on the left, 0.65 m away: 20° for 3.5 m. One
+    // that points back has it on the right.
     let room = Room::new(cuboid((0.0, -20.0, 0.0), (5.0, 1.6, 2.7)), vec![], Losses::default()).unwrap();
     let (from, to) = (Point::new(0.8, 0.95, 1.2), Point::new(4.3, 0.95, 1.2));
     let scene = Scene::new(&room, (from, horn.clone(), &beams), (to, horn, &beams), Dbm::new(10.0), CARRIER).unwrap();
@@ -212,8 +212,8 @@ fn place() -> impl Strategy<Value = Point> {
 }
 
 proptest! {
-    /// Reflections obey their law, are the shortest way over their surface, and are the same from
-    /// the other end.
+    /// Reflections obey the law of reflection, are the shortest paths over their surface, and are
+    /// the same from the other end.
     #[test]
     fn reflections_are_shortest_ways(from in place(), to in place(), low in place(), x in 0.0..1.0f64, y in 0.0..1.0f64) {
         let hall = cuboid((0.0, 0.0, 0.0), (6.0, 4.0, 3.0));
@@ -227,7 +227,7 @@ proptest! {
             let Some((via, surface)) = path.bounce else { continue };
             prop_assert!(hall.contains(via));
             prop_assert!(!rack.stops(from, via) && !rack.stops(via, to));
-            // Any other point of the surface makes the way longer.
+            // Any other point of the surface makes the path longer.
             let other = match surface {
                 Surface::Floor | Surface::Ceiling => Point { x: 6.0 * x, y: 4.0 * y, z: via.z },
                 Surface::Wall if via.x == 0.0 || via.x == 6.0 => Point { y: 4.0 * x, z: 3.0 * y, ..via },
@@ -237,7 +237,7 @@ proptest! {
             let longer = from.distance(other).get() + other.distance(to).get();
             prop_assert!(longer >= path.length.get() - 1e-9);
         }
-        // Without the box, all seven ways are open.
+        // Without the box, all seven paths are open.
         prop_assert_eq!(Room::new(hall, vec![], Losses::default()).unwrap().paths(from, to).unwrap().len(), 7);
     }
 }

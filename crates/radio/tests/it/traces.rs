@@ -1,4 +1,4 @@
-//! Channels from files: what they hold, what is refused and where, and whatever else they hold.
+//! Tests of channels from files: their contents, and errors about invalid files.
 
 use proptest::prelude::*;
 use timeplane_model::{Bytes, Duration, Rate};
@@ -32,7 +32,7 @@ fn beams_between_measurements() {
         (250, 1, 1, -70.0),
         (125, 0, 1, -61.0),
         (500, 1, 1, -50.0),
-        // Beyond its ends a trace stays as it is.
+        // Beyond its ends a trace is constant.
         (9_000, 1, 1, -50.0),
         (-1, 0, 1, -60.0),
     ] {
@@ -42,7 +42,7 @@ fn beams_between_measurements() {
     let best = |at| (trace.best(ms(at)).tx, trace.best(ms(at)).rx);
     assert_eq!((best(0), best(250), best(400)), ((0, 1), (0, 1), (1, 1)));
     assert_eq!(BeamTrace::parse("b.csv", &trace.to_csv()).unwrap(), trace);
-    // Of equal pairs the first.
+    // Among equal pairs, the first.
     let flat = BeamTrace::new(trace.sends().to_vec(), trace.listens().to_vec(), &[Dbm::new(-50.0); 4]).unwrap();
     assert_eq!((flat.best(ms(0)).tx, flat.best(ms(0)).rx), (0, 0));
 }
@@ -66,7 +66,7 @@ fn beams_that_are_refused_say_where() {
         ("0.5,-10,0,-80", "0.5,-10,0", "b.csv:10: 3 cells: 4, as in the header"),
         ("0,-10,0,-80", "-1,-10,0,-80", "b.csv:2: column `time_s` is `-1`: seconds from 0 to 1e6"),
         ("0,-10,0,-80", "0,-190,0,-80", "b.csv:2: column `tx_deg` is `-190`: degrees from -180 to 180"),
-        // Powers of another unit have another name.
+        // Columns of powers in other units have other names.
         (
             "power_dbm",
             "snr_db",
@@ -112,7 +112,7 @@ fn traces_of_rays_that_are_refused_say_where() {
     let back = line.replace(r#""TX":0,"RX":1"#, r#""TX":1,"RX":0"#);
     let good = format!("{line}\n\n{back}\n");
     let trace = QdTrace::parse("q.json", &good).unwrap();
-    // A step with one ray is a number.
+    // A step with one ray is written as a number.
     assert_eq!(trace.between(0, 1).unwrap().steps.iter().map(Vec::len).collect::<Vec<_>>(), [2, 1]);
     assert_eq!(trace.between(0, 1).unwrap().steps[0][1].departure.elevation, Angle::degrees(10.0));
     let with = |from: &str, to: &str| {
@@ -155,14 +155,14 @@ fn logs_of_a_real_link() {
             }
             Ok(log) => log,
         };
-        // One direction each.
+        // One direction for each stream.
         let roles: Vec<_> = log.streams.iter().map(|s| s.role).collect();
         assert_eq!(roles, [Some(IperfRole::Receives), Some(IperfRole::Sends)], "{name}");
         for stream in &log.streams {
             let total = stream.total.expect("a total");
             assert_eq!(stream.intervals.last().unwrap().end, total.end, "{name}");
             let sum: u64 = stream.intervals.iter().map(|i| i.transferred.get()).sum();
-            // Sums of values of three digits.
+            // Sums of values with three digits.
             assert!((sum as f64 / total.transferred.get() as f64 - 1.0).abs() < 0.01, "{name} {sum} {total:?}");
             let mean = total.transferred.get() as f64 * 8.0 / total.end.as_secs_f64();
             assert!((mean / total.rate.as_bps() as f64 - 1.0).abs() < 0.01, "{name} {mean} {total:?}");
@@ -211,7 +211,7 @@ fn logs_that_are_refused_say_where() {
     }
 }
 
-/// Lines that are nearly right, joined.
+/// Almost valid lines, joined.
 fn nearly(words: &'static [&'static str]) -> impl Strategy<Value = String> {
     let word = prop_oneof![
         8 => prop::sample::select(words).prop_map(str::to_owned),
@@ -254,7 +254,7 @@ proptest! {
         }
     }
 
-    /// A trace written is the trace read, and between its matrices levels lie between theirs.
+    /// A written trace reads back the same, and between matrices levels stay between theirs.
     #[test]
     fn beams_come_back(
         tx in prop::collection::btree_set(-1800..=1800i32, 1..5), rx in prop::collection::btree_set(-179..=180i32, 1..5),

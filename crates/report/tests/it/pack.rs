@@ -1,4 +1,4 @@
-//! What is packed comes out again.
+//! Unpacking a packed table gives the same table.
 
 use crate::common::Numbers;
 use timeplane_report::pack::{Column, pack, unpack};

@@ -1,4 +1,4 @@
-//! Captures come back as they were written, through a reader of the tests.
+//! The tests' own reader gets back the captures that were written.
 
 use crate::pcapng_reader;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! Complete runs are kept, whatever happens to the process.
+//! Complete runs survive any end of the process.
 
 use crate::common::{Scratch, flow, summary};
 use indexmap::IndexMap;
@@ -272,7 +272,7 @@ fn the_table_of_runs_has_one_row_each_in_the_order_asked_for() {
     let store = Store::open(scratch.path(), "study").unwrap();
     run(&store, DONE, 7);
     run(&store, HALF, 8);
-    // The names are those of whoever asks.
+    // The names are those of the given manifest.
     let listed = |key: &str, load: &str| ManifestRun {
         key: key.to_owned(),
         scheme: "dctcp".to_owned(),

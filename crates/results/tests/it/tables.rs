@@ -1,4 +1,4 @@
-//! What is recorded is what is read, and always in the same bytes.
+//! Readers get the recorded rows, and the same rows give the same bytes.
 
 use crate::common::{Scratch, flow, record};
 use arrow_array::cast::AsArray;

@@ -65,7 +65,7 @@ fn text(message: &[(u64, Value)], field: u64) -> String {
     String::from_utf8(bytes(message, field).unwrap_or_default()).expect("UTF-8")
 }
 
-/// A slice: begin, end, name, and values in their order.
+/// A slice: start, end, name, and values in their order.
 type Slice = (u64, u64, String, Vec<i64>);
 
 /// Slices and counters by the names of tracks, the outermost first.

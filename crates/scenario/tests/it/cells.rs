@@ -1,4 +1,4 @@
-//! Several access points: what is refused, where, and why.
+//! Errors of scenarios with several access points, with their locations.
 
 use std::fmt::Write;
 use timeplane_scenario::{Loaded, QueuedSpec, ScenarioError};

@@ -57,7 +57,29 @@ pub fn evaluate(
     routes: &[Route],
 ) -> Result<Evaluation, FlywayError> {
     wired.check(traffic)?;
-    let mut by_pair: BTreeMap<(usize, usize), Vec<&Route>> = BTreeMap::new();
+    let by_pair = routes_by_pair(wired, links, routes)?;
+    let bytes = bytes_by_place(traffic, wired, links, &by_pair)?;
+    let mut busiest: Option<(Duration, Place)> = None;
+    for (&place, &bytes) in &bytes {
+        let time = transmission_time(wired, links, place, bytes);
+        if busiest.is_none_or(|(most, _)| time > most) {
+            busiest = Some((time, place));
+        }
+    }
+    let ctd = busiest.map_or(Duration::ZERO, |(time, _)| time);
+    Ok(Evaluation { ctd, busiest: busiest.map(|(_, place)| place), bytes })
+}
+
+/// Routes by the racks of their traffic, source and destination.
+type RoutesByPair<'a> = BTreeMap<(usize, usize), Vec<&'a Route>>;
+
+/// Checks each route's share and link, and groups routes by the pair of racks that they serve.
+fn routes_by_pair<'a>(
+    wired: &Wired,
+    links: &[(Link, Duration)],
+    routes: &'a [Route],
+) -> Result<RoutesByPair<'a>, FlywayError> {
+    let mut by_pair = RoutesByPair::new();
     for route in routes {
         let Route { from, to, link, share } = *route;
         if !(share > 0.0 && share <= 1.0) {
@@ -70,6 +92,16 @@ pub fn evaluate(
         }
         of.push(route);
     }
+    Ok(by_pair)
+}
+
+/// The bytes that each place carries. What a pair's routes leave over goes by wire.
+fn bytes_by_place(
+    traffic: &Traffic,
+    wired: &Wired,
+    links: &[(Link, Duration)],
+    by_pair: &RoutesByPair<'_>,
+) -> Result<BTreeMap<Place, f64>, FlywayError> {
     let mut sums: BTreeMap<Place, f64> = BTreeMap::new();
     let mut carry = |place, bytes: f64| *sums.entry(place).or_default() += bytes;
     for (from, to, bytes) in traffic.pairs() {
@@ -118,22 +150,16 @@ pub fn evaluate(
             carry(if back { Place::LinkBack(link) } else { Place::Link(link) }, bytes);
         }
     }
-    let takes = |place: Place, bytes: f64| {
-        let (rate, setup) = match place {
-            Place::HostsSend(_) | Place::HostsReceive(_) => (wired.hosts, Duration::ZERO),
-            Place::Uplink(_) | Place::Downlink(_) => (wired.uplink, Duration::ZERO),
-            Place::ToCore(_) | Place::FromCore(_) => (wired.core.map_or(Rate::ZERO, |c| c.rate), Duration::ZERO),
-            Place::Link(l) | Place::LinkBack(l) => (links[l].0.rate, links[l].1),
-        };
-        rounded_up(8.0 * bytes / rate.as_bps() as f64) + setup
+    Ok(sums)
+}
+
+/// The time that a place takes to carry these bytes, setup included.
+fn transmission_time(wired: &Wired, links: &[(Link, Duration)], place: Place, bytes: f64) -> Duration {
+    let (rate, setup) = match place {
+        Place::HostsSend(_) | Place::HostsReceive(_) => (wired.hosts, Duration::ZERO),
+        Place::Uplink(_) | Place::Downlink(_) => (wired.uplink, Duration::ZERO),
+        Place::ToCore(_) | Place::FromCore(_) => (wired.core.map_or(Rate::ZERO, |c| c.rate), Duration::ZERO),
+        Place::Link(l) | Place::LinkBack(l) => (links[l].0.rate, links[l].1),
     };
-    let mut busiest: Option<(Duration, Place)> = None;
-    for (&place, &bytes) in &sums {
-        let time = takes(place, bytes);
-        if busiest.is_none_or(|(most, _)| time > most) {
-            busiest = Some((time, place));
-        }
-    }
-    let ctd = busiest.map_or(Duration::ZERO, |(time, _)| time);
-    Ok(Evaluation { ctd, busiest: busiest.map(|(_, place)| place), bytes: sums })
+    rounded_up(8.0 * bytes / rate.as_bps() as f64) + setup
 }

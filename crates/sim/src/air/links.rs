@@ -1,9 +1,9 @@
 //! Air links as links of the network, with the medium that carries them.
 //!
 //! An air link has a number as wires have: that of the wire which it replaces, or one after all
-//! wires. A packet waits in the medium until it has been received, and then flies for the
-//! propagation delay like all others. This module does not know who points antennas or when devices
-//! move.
+//! wires. A packet waits in the medium until it has been received, and then takes the
+//! propagation delay as on a wire. This module knows neither controllers of antennas nor moves of
+//! devices.
 
 use crate::air::handover::access::{Handovers, Use};
 use crate::air::medium::{Medium, Offered, Outcome};
@@ -176,7 +176,7 @@ impl AirLinks {
         due
     }
 
-    /// Lets the medium do what is due: what became of packets.
+    /// Runs the medium up to `now` and appends the outcomes of packets.
     pub fn step(&mut self, now: SimTime, outcomes: &mut Vec<Outcome>) {
         outcomes.extend(self.medium.step(now));
     }

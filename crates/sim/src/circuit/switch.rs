@@ -138,8 +138,8 @@ impl Circuits {
         leads.then_some(self.up[port as usize])
     }
 
-    /// The link on which a packet leaves whose last bit comes at `at`, after `line` of line time.
-    /// `None` if the port was dark meanwhile.
+    /// The link on which a packet leaves. Its last bit arrives at `at`, after `line` of line time.
+    /// `None` if the port was dark in that time.
     pub fn cross(&self, at: SimTime, link: u32, line: Duration) -> Option<LinkId> {
         let port = self.ports[*self.port_of.get(&link)? as usize];
         let out = self.up[port.to? as usize];

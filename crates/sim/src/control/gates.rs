@@ -1,4 +1,4 @@
-//! Gates of hosts: when they open and close, how much they let through, and what tables say of it.
+//! Gates of hosts: when they open and close, how many bytes pass, and the rows of tables for them.
 //!
 //! A gate opens by the host's clock or by a signal. What passed it is booked to its slot, if the
 //! controller announces slots, and to the record of grants, if the scenario asks for one.
@@ -106,7 +106,7 @@ impl Gates {
 
     fn opening_of(&self, at: SimTime, until: SimTime, host: u32, opening: &Opening, by_signal: bool) -> GateOpening {
         // A slot's rate carries no more in its time, except that its first packet leaves at once.
-        // The rates beside circuits need no signal and hold until the next ones.
+        // Rates alongside circuits need no signal and hold until the next ones.
         let in_slot = self.slack.is_some() && (by_signal || !self.opens_early);
         let rate = opening.rate.or(self.shares_links.then(|| self.line[host as usize]));
         let most = rate.filter(|_| in_slot).map_or(u64::MAX, |rate| rate.bytes_in(until - at).get());

@@ -1,6 +1,6 @@
-//! What is known of links: which are dead, and the rates that others have or will have.
+//! Knowledge about links: which ones are down, and current and future rates.
 //!
-//! A controller that returns hears all of it, as its predecessor did piece by piece.
+//! A controller that recovers gets all of it at once; its predecessor got it piece by piece.
 
 use crate::engine::time::SimTime;
 use std::collections::BTreeMap;

@@ -2,7 +2,7 @@
 //!
 //! Events order by time, phase, element and detail. Nothing depends on the order in which they were
 //! scheduled, so engines that schedule differently still handle events in the same order. This
-//! module knows what events are called, not what they do.
+//! module names the events; it does not handle them.
 
 use crate::engine::time::SimTime;
 

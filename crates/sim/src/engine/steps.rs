@@ -1,8 +1,8 @@
 //! Flows that wait for others: the graph of a step while it runs.
 //!
-//! A receiver's last packet can be booked ahead, so a node may hear of an end that lies in the
-//! future. Each node therefore keeps the latest end of what it waits for. Steps do not know the
-//! network.
+//! A receiver's last packet can be booked ahead, so a node may be told an end time in the
+//! future. Each node therefore keeps the latest end of the nodes that it waits for. Steps do not
+//! know the network.
 
 use crate::engine::time::SimTime;
 use std::collections::BTreeSet;
@@ -44,7 +44,8 @@ pub(crate) struct Release<'a> {
     /// The waits and the collectives of a step at its start.
     fresh: (Vec<(u32, SimTime)>, Vec<Group>),
     groups: Vec<Group>,
-    /// Nodes that have ended and whose followers do not know it yet; kept to reuse the memory.
+    /// Nodes that have ended but are not yet reported to the nodes that wait for them. A field only
+    /// to reuse its memory.
     told: Vec<(u32, SimTime)>,
     rows: (Vec<StepRow>, Vec<CollectiveRow>),
 }
@@ -207,7 +208,7 @@ impl<'a> Release<'a> {
         Some(FlowArrival { at: at - SimTime::ZERO, source, destination, bytes, coflow })
     }
 
-    /// The receiver of a flow has all of it at this time.
+    /// Notes that the receiver of a flow has all its bytes at this time.
     pub(crate) fn received(&mut self, flow: u32, at: SimTime) {
         self.told.push((self.flows[flow as usize], at));
         self.tell();

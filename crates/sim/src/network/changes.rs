@@ -144,8 +144,8 @@ impl Network {
     fn cut(&mut self, at: SimTime, link: u32, all: bool, reason: Loss, ends: &mut Endpoints) {
         let Some(failures) = &self.failures else { return };
         let cut = failures.cut(&mut self.wires, self.rate_changes.as_deref(), at, link, all);
-        // A plain host hands a packet over when it begins to leave, or one packet early. That one
-        // still waits.
+        // A plain host hands a packet over when its transmission starts, or one packet early. That
+        // packet is still in the host's queue.
         let host = self.wires.links[link as usize].host;
         let early = host < self.wires.hosts && self.interfaces.nics.is_none() && ends.is_passive();
         for packet in cut {
@@ -236,8 +236,7 @@ impl Network {
         self.refill(at, host, ends);
     }
 
-    /// Puts a packet on a host's link that was there before; whether a bit of it is wrong is
-    /// already drawn.
+    /// Puts a packet back on a host's link. Its bit errors have already been drawn.
     fn send_again(&mut self, at: SimTime, link: u32, packet: Packet) {
         let state = &mut self.wires.links[link as usize];
         let wire = state.wire(packet.bytes);

@@ -1,6 +1,7 @@
-//! Elements that fail and return: what is lost then, and which controllers hear of it when.
+//! Elements that fail and recover: the packets that are lost, and the times at which controllers
+//! learn of it.
 //!
-//! The path of a packet asks about failures only where there are some. A link that is down, or
+//! The path of a packet checks for failures only if the scenario has some. A link that is down, or
 //! leads to a node that is down, leaves the fast path for that time. A packet that will arrive at a
 //! node while it is down is marked when the node fails or when the packet joins the link; the node
 //! then drops it as it drops a corrupt packet.
@@ -10,7 +11,7 @@
 //! has started on its next wire is not caught.
 //!
 //! Other elements learn of a failure, and of the return, after the detection time. Switches then
-//! route over what is left, and packets without a route are lost as `no_route`. A host that cannot
+//! route over the remaining elements, and packets without a route are lost as `no_route`. A host that cannot
 //! send keeps its flows. A controller that returns is a new one with the next epoch, and stays
 //! quiet until the grants of its predecessor have ended.
 

@@ -407,8 +407,8 @@ impl LinkState {
         (SimTime(departure), SimTime(departure + self.kind.propagation))
     }
 
-    /// Lets a packet pass without a queue whose last bit leaves at `at`, as light crosses a circuit
-    /// switch: its arrival.
+    /// Forwards a packet without a queue, as light crosses a circuit switch. Its last bit leaves at
+    /// `at`; returns its arrival.
     pub fn pass(&mut self, at: SimTime, bytes: u32) -> SimTime {
         self.free_at = at.0;
         self.sent_packets += 1;
@@ -459,8 +459,8 @@ impl LinkState {
         Some(SimTime(if waits_for_end { departure.max(whole.0) } else { departure }))
     }
 
-    /// Books packets of `wire` bytes that pass alone: the first is ready at `ready` and gone at
-    /// `departure`, the last so much `behind` it.
+    /// Books packets of `wire` bytes that meet no others. The first is ready at `ready` and leaves
+    /// at `departure`; the last leaves `behind` later.
     pub(crate) fn book(&mut self, ready: SimTime, departure: SimTime, behind: Duration, count: u64, wire: u32) {
         self.free_at = (departure + behind).0;
         self.longest = self.longest.max((departure - ready).as_ps());

@@ -57,7 +57,7 @@ use timeplane_workload::Streams;
 /// What the engine has to look at before it continues.
 #[derive(Default)]
 pub struct News {
-    /// Whether there is anything, or an event outside the calendar has come nearer.
+    /// Whether there is any news, or an event outside the calendar is now earlier.
     pub pending: bool,
     /// Hosts whose queues have changed.
     pub changed: Vec<u32>,
@@ -140,7 +140,7 @@ impl Network {
     }
 }
 
-/// Hosts: what they send and when.
+/// Sending hosts.
 impl Network {
     /// A flow at `host` holds bytes: they leave first come, first served.
     pub fn queue_flow(&mut self, now: SimTime, host: u32, key: u32, ends: &mut Endpoints) {
@@ -626,7 +626,7 @@ impl Network {
         }
     }
 
-    /// The capture of a run, where there is one, and what it reads.
+    /// The capture of a run, if any, and the state that it reads.
     fn tap(&mut self) -> Option<(&mut Capture, Tap<'_>)> {
         let tap = Tap {
             wires: &self.wires,

@@ -1,7 +1,7 @@
 //! Packets: 48 bytes each, in one slab.
 //!
-//! A packet carries what links and switches need of it. What its transport means by it is known to
-//! its flow.
+//! A packet has the fields that links and switches need. The fields of its transport are in its
+//! flow.
 
 use crate::engine::time::SimTime;
 use crate::hosts::flow::FlowKey;

@@ -181,7 +181,7 @@ impl PfcSwitches {
         }
     }
 
-    /// A port may be free: what it sends.
+    /// Serves a port that may be free; returns what it sent.
     pub fn serve(&mut self, wires: &mut Wires, now: SimTime, link: u32) -> PortServed {
         let Some(port) = self.ports[link as usize].as_mut().filter(|p| p.armed == now) else { return PortServed::Idle };
         port.armed = SimTime::MAX;

@@ -1,7 +1,8 @@
-//! Where packets meet the air: which take an air link, and what becomes of them.
+//! Moves packets between wires and air links: selects those that take an air link, and handles
+//! their deliveries and losses.
 //!
-//! Which links exist, who uses them and when they carry is known to [`AirLinks`], [`Handovers`] and
-//! [`FlywayLinks`]. This module moves packets between them and the wires.
+//! [`AirLinks`], [`Handovers`] and [`FlywayLinks`] know which links exist, which devices use them
+//! and when they carry traffic.
 
 use crate::air::DeviceTrace;
 use crate::air::flyways::links::{FLOWN, FlywayLinks, Way};
@@ -123,7 +124,7 @@ impl Network {
         }
     }
 
-    /// Lets the medium do what is due, and moves the packets that come out of it.
+    /// Runs the medium up to `now` and moves the packets that leave it.
     fn drain_air(&mut self, now: SimTime, ends: &mut Endpoints) {
         let mut outcomes = std::mem::take(&mut self.outcomes);
         if let Some(air) = &mut self.air {

@@ -1,9 +1,9 @@
-//! Links whose rates change: a packet that has begun keeps its rate, a packet that waits is sent at
+//! Links whose rates change: a packet in transmission keeps its rate, a queued packet is sent at
 //! the new one.
 //!
 //! Departures are computed when packets join a link. A link that will change therefore leaves the
-//! fast path: for each packet on it this module notes from when on it could be sent. A change
-//! recomputes the departures of all packets that have not begun. Other links pay nothing for it.
+//! fast path: for each packet on it this module notes the time from which it could be sent. A change
+//! recomputes the departures of all queued packets. Other links have no extra cost.
 //!
 //! The fabric of a run has the highest rates, so bounds and ideal times hold. A TDMA controller
 //! that knows of changes ahead lets no slot last across one, and plans each round at the rates of
@@ -19,12 +19,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use timeplane_model::{Duration, Fabric, LinkId, LinkSpec, Rate};
 use timeplane_scenario::Change;
 
-/// What happens, in the order within one instant.
+/// The two parts of a change, in their order within one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum RateTurn {
-    /// The rate holds.
+    /// The new rate takes effect.
     Holds,
-    /// The controller hears of it.
+    /// The controller learns of the change.
     Known,
 }
 
@@ -209,7 +209,8 @@ impl RateChanges {
     }
 }
 
-/// A packet that a change of rate moves: its number, when it begins to leave, and when it arrives.
+/// A packet that a rate change reschedules: its number, the start of its transmission, and its
+/// arrival.
 type Moved = (u32, SimTime, SimTime);
 
 impl Track {

@@ -1,4 +1,4 @@
-//! Which features a network has, and what others ask of it.
+//! The features of a network, and queries about its state.
 //!
 //! Everything here happens before a run or between its events. Nothing here moves packets.
 

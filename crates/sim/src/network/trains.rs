@@ -147,7 +147,7 @@ impl Trains {
     }
 }
 
-/// How many packets of `wire` bytes, `line` each, fit into what is left of a opening.
+/// Number of packets of `wire` bytes, `line` each, that fit into the rest of an opening.
 fn fitting(opening: &GateOpening, now: SimTime, wire: u32, line: Duration) -> u64 {
     let until = opening.until.min(opening.closes).min(opening.certain);
     let time = ((until - now).as_ps() / line.as_ps().max(1)).max(0) as u64;

@@ -1,8 +1,8 @@
 //! Links with the packets on them, the calendar of their arrivals, and the routes over them.
 //!
-//! Wires know how packets join a link and when they arrive. They do not know hosts' queues, nor who
-//! sends what. Links that can fail or change their rates are told so by the state of these
-//! features.
+//! Wires know how packets join a link and when they arrive. They know neither hosts'
+//! queues nor flows. The features of failures and rate changes tell links that they can fail or
+//! change their rates.
 
 use crate::engine::calendar::Calendar;
 use crate::engine::time::SimTime;

@@ -92,8 +92,8 @@ impl Ledger {
         self.delivered.1 += u64::from(bytes);
     }
 
-    /// Packets like this one are sent and arrive, each with so much `payload`: the first at
-    /// `first`, each further one another `line` later.
+    /// Counts `count` packets like this one as sent and delivered, each with `payload` bytes: the
+    /// first at `first`, each further one `line` after the previous one.
     pub fn carried(&mut self, first: SimTime, line: Duration, count: u64, packet: &Packet, payload: u32) {
         let bytes = count * u64::from(packet.bytes);
         self.sent.0 += count;

@@ -1,4 +1,4 @@
-//! The bounds of theory against packets.
+//! No simulated run beats the theoretical bounds.
 //!
 //! Nothing is faster than a bound. Where packets spread over all paths, little is slower.
 

@@ -162,7 +162,7 @@ fn unequal_paths_meet_at_the_last_link_only() {
     let [up, leaf, spine, down] = longest(&ran, 24, 4);
     assert_eq!([up, leaf, spine], [FRAME; 3]);
     // A packet from another leaf is stored and forwarded twice more, 1 us away each time. Packets
-    // that are so many slots apart may come together.
+    // that are this number of slots apart may arrive together.
     let longer = 2 * (SLOT + 1_000_000) / 8000;
     assert!(down > FRAME && down <= FRAME + longer, "{down}");
 }

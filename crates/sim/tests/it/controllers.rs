@@ -139,7 +139,7 @@ fn a_standby_takes_the_relays_over() {
     }
 }
 
-/// While one of four is away, its hosts have no slots, and the others go on. It resumes with the
+/// While one of four is away, its hosts have no slots, and the others continue. It resumes with the
 /// next round.
 #[test]
 fn a_relay_that_is_lost_mutes_its_part_alone() {

@@ -135,7 +135,7 @@ fn traffic_goes_around_a_dead_spine_and_every_byte_arrives_once() {
     // TCP's timeouts recover its losses.
     let tcp = spines("transport.tcp = { min_rto = \"1 ms\" }", spine);
     assert!(tcp.summary.flows.unfinished == 0 && lost(&tcp, "switch_down") > 0);
-    // If nobody knows of it, all packets that ECMP sends there are lost while it is away.
+    // While no switch knows of the failure, all packets that ECMP sends there are lost.
     let deaf = spines("transport.raw = { report_every = \"200 us\" }", &spine.replace("300 us", "9 ms"));
     assert!(lost(&deaf, "switch_down") > 3 * lost(&ran, "switch_down"));
     // Without both spines there is no route, and a run with a drain ends without them.
@@ -237,7 +237,7 @@ fn a_controller_that_is_killed_strands_nobody() {
             took(&whole) / US,
             pause / US
         );
-        // Granted slots go on. A new controller waits until all of them are over: two rounds and
+        // Granted slots continue. A new controller waits until all of them are over: two rounds and
         // their lead.
         let memory = 2 * (16 * 105 + 121);
         assert!(took(&ran) > took(&whole) && took(&ran) < took(&whole) + (until - at + 2 * memory) * US);

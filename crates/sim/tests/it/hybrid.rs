@@ -284,7 +284,7 @@ fn acknowledgements_of_a_circuit_go_by_packets() {
     assert!(packets > 84.0 / (2.0 * 9038.0) * whole && circuits == 0.0, "{packets} B back, {circuits} B by circuits");
     let ([waiting, _], _) = tcp_one_way(0.0);
     assert!(waiting < half / 2.0, "{waiting} of {half} B");
-    // A share is also a limit. One that is too small for so many acknowledgements holds data back,
+    // A share is also a limit. One that is too small for the acknowledgements holds data back,
     // and none of them use circuits.
     let share = 0.03;
     let ([_, little], [packets, circuits]) = tcp_one_way(share);

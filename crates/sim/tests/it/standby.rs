@@ -115,7 +115,7 @@ fn a_standby_takes_over_within_the_bound() {
             let senders: std::collections::BTreeSet<i64> = later.map(|s| s.2).collect();
             assert_eq!(senders.len(), 6, "{what}: {senders:?}");
         }
-        // Without it, nobody has a slot for as long as the controller is away.
+        // Without it, no host has a slot while the controller is away.
         let without = tree(keys, &away("controller", 3_333, 100_000), 1);
         let silence = longest_silence(&without);
         println!("{keys}: no slot for {longest} at most with a standby, bound {}; {silence} without", bound(by_signal));

@@ -1,4 +1,4 @@
-//! BBR on a bottleneck: it finds the rate, keeps the queue short, and does not mind losses.
+//! Tests that BBR on a bottleneck finds the rate, keeps the queue short, and tolerates losses.
 
 use crate::path::{Path, PathConfig};
 use timeplane_model::{Bytes, Duration, Rate};
@@ -6,11 +6,11 @@ use timeplane_transport::congestion::{BbrMode, Congestion};
 use timeplane_transport::{CongestionKind, HEADER_BYTES, TcpConfig};
 
 const MSS: u64 = 1_460;
-/// What of a link's rate is payload.
+/// Share of a link's rate that is payload.
 const PAYLOAD: f64 = MSS as f64 / (MSS + HEADER_BYTES as u64) as f64;
 const RATE: Rate = Rate::mbps(100);
 
-/// 100 Mb/s, 40 ms, and room for four products of them.
+/// 100 Mb/s, 40 ms, and a buffer of four bandwidth-delay products.
 fn bottleneck() -> PathConfig {
     let product = RATE.bytes_in(Duration::from_ms(40)).get();
     PathConfig {
@@ -34,7 +34,7 @@ fn run(path: &mut Path, seconds: f64) -> f64 {
     acked as f64 * 8.0 / (path.now - begin.0).as_secs_f64()
 }
 
-/// The mean queue that packets have found, in time.
+/// Mean queueing delay that packets have found.
 fn mean_queue(path: &Path) -> Duration {
     let (sum, count, _) = path.queue_seen;
     RATE.time_for(Bytes::new((sum / u128::from(count.max(1))) as u64))
@@ -59,7 +59,7 @@ fn fills_the_link_and_leaves_the_queue_empty() {
     println!("BBR: {:.2} Mb/s, mean queue {:?}, most {} B", rate / 1e6, mean_queue(&path), path.queue_seen.2);
     assert!(rate > 0.9 * 100e6 * PAYLOAD, "{rate}");
     assert!((bandwidth(&path) / (100e6 * PAYLOAD) - 1.0).abs() < 0.02, "{}", bandwidth(&path));
-    // A buffer is 160 ms, a product 40.
+    // The buffer is 160 ms, the bandwidth-delay product 40 ms.
     assert!(mean_queue(&path) < Duration::from_ms(10));
     assert!(path.queue_seen.2 < RATE.bytes_in(Duration::from_ms(20)).get());
     assert_eq!(path.dropped, 0);
@@ -120,7 +120,7 @@ fn random_losses_cost_little() {
     }
 }
 
-/// Two that do not begin together share the link.
+/// Two flows with different starts share the link.
 #[test]
 fn two_flows_share() {
     let mut path = Path::new(bottleneck());

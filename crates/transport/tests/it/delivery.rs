@@ -1,4 +1,4 @@
-//! Whatever the path does, every byte arrives once and in order, and no flow stalls.
+//! Tests that on any path every byte arrives once and in order, and no flow stalls.
 
 use crate::path::{Path, PathConfig};
 use proptest::prelude::*;
@@ -61,7 +61,7 @@ proptest! {
         for (i, &bytes) in sizes.iter().enumerate() {
             path.add(&tcp, bytes, Time::ZERO + Duration::from_us(i as i64 * 100));
         }
-        // Timeouts back off to a minute; what matters is that it ends.
+        // Timeouts back off to a minute; the flow must end, however late.
         path.run(Duration::from_secs(100_000));
     }
 }

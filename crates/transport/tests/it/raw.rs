@@ -1,4 +1,4 @@
-//! Raw frames: whatever is lost, repeated or reordered, every byte arrives, and the repair ends.
+//! Tests that with raw frames every byte arrives, whatever is lost, repeated or reordered.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -25,7 +25,7 @@ enum Packet {
 }
 
 struct Outcome {
-    /// When the sender knew that all had arrived.
+    /// When the sender knew that everything had arrived.
     done: Time,
     frames: u64,
     retransmissions: u64,
@@ -120,7 +120,8 @@ fn a_lost_frame_is_repaired_by_one_frame() {
 
 #[test]
 fn a_lost_tail_is_repaired_from_its_end() {
-    // Frames 40 to 49 are lost: the timer repeats the last, the report then asks for the others.
+    // Frames 40 to 49 are lost: the timer repeats the last one, and the report then requests the
+    // others.
     let o = transfer(50_000, 1_000, NONE, |i| (40..50).contains(&i));
     assert_eq!((o.frames, o.retransmissions, o.duplicates), (60, 10, 0));
     assert!(o.done < Time::ZERO + Duration::from_ms(2));
@@ -181,7 +182,7 @@ fn a_sender_that_is_extended_waits_for_its_tail_no_more() {
     assert_eq!(sender.backlog(), 10);
     assert_eq!(sender.next_frame(at(5_000), 1_000).map(|f| (f.offset, f.len)), Some((1_500, 10)));
     assert_eq!(sender.deadline(), Some(at(6_000)));
-    // What is repeated is the last frame, not one of a length that the flow had before.
+    // The last frame is repeated, not a frame of an earlier length of the flow.
     sender.on_timeout(at(6_000));
     assert_eq!(
         sender.next_frame(at(6_000), 1_000).map(|f| (f.offset, f.len, f.retransmission)),
@@ -203,7 +204,8 @@ fn frames_that_did_not_leave_are_as_if_never_given() {
     assert_eq!((sender.backlog(), sender.next_offset(), sender.deadline()), (1_500, 1_000, None));
     let again: Vec<_> = std::iter::from_fn(|| sender.next_frame(at(0), 1_000)).collect();
     assert_eq!(again, frames[1..]);
-    // Out of turn they are sent again like gaps, lowest first; what has arrived after all is not.
+    // Out of order they are sent again like missing ranges, lowest first; bytes that have arrived
+    // meanwhile are not.
     sender.on_report(at(1), &RepairReport { contiguous: 500, missing: vec![] });
     sender.unsent(frames[0]);
     let repeated = sender.next_frame(at(2), 1_000).unwrap();

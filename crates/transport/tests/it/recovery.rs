@@ -1,4 +1,4 @@
-//! Timers, handshake, ECN, and loss recovery step by step.
+//! Tests of timers, handshake, ECN, and loss recovery step by step.
 
 use std::fmt::Write;
 
@@ -26,7 +26,7 @@ fn sacked(ack: u64, blocks: &[(u64, u64)]) -> Ack {
     Ack { ack, sacks, ..Ack::default() }
 }
 
-/// All that the sender wants to transmit now.
+/// All segments that the sender wants to transmit now.
 fn poll(sender: &mut Sender, now: Time) -> Vec<Segment> {
     std::iter::from_fn(|| sender.poll(now)).collect()
 }
@@ -71,7 +71,7 @@ fn golden_trace_of_one_loss() {
     assert_eq!(text, include_str!("../golden/one_loss.txt"));
 }
 
-/// The same without SACK, and with the second copy lost as well, so that the timer has to help.
+/// The same without SACK, with the second copy lost as well, so that the timer must expire.
 #[test]
 fn golden_trace_of_a_loss_that_is_lost_again() {
     let drop_data = [10, 24].into();
@@ -135,21 +135,21 @@ fn sack_tells_what_to_repeat() {
     assert_eq!(seqs(&mut sender, ms(10)), [10]);
     sender.on_ack(ms(10), &sacked(0, &[(3_000, 4_000), (1_000, 2_000)]));
     assert_eq!(seqs(&mut sender, ms(10)), [11]);
-    // The third: segment 0 at once; the window is 5 segments, 8 are still thought to be under way.
+    // The third duplicate: segment 0 at once. The window is 5 segments; 8 are presumably in flight.
     sender.on_ack(ms(10), &sacked(0, &[(3_000, 5_000), (1_000, 2_000)]));
     assert_eq!((seqs(&mut sender, ms(10)), sender.cwnd(), sender.in_flight()), (vec![0], 5_000, 9_000));
     for end in [7, 8, 9] {
         sender.on_ack(ms(11), &sacked(0, &[(6_000, end * 1_000), (3_000, 5_000), (1_000, 2_000)]));
     }
-    // 2 and 5 are lost by now: 0, 9, 10 and 11 are under way, and 2 makes five.
+    // 2 and 5 count as lost now: 0, 9, 10 and 11 are in flight, and 2 makes five.
     assert_eq!((seqs(&mut sender, ms(11)), sender.in_flight()), (vec![2], 5_000));
     sender.on_ack(ms(20), &sacked(2_000, &[(6_000, 10_000), (3_000, 5_000)]));
     assert_eq!(seqs(&mut sender, ms(20)), [5, 12]);
     assert!(sender.is_recovering());
     sender.on_ack(ms(30), &ack(12_000));
     assert!(!sender.is_recovering());
-    // What ends the recovery counts as one acknowledgement of congestion avoidance, however much it
-    // covers.
+    // The acknowledgement that ends the recovery counts as one in congestion avoidance, however
+    // much it covers.
     assert_eq!((sender.cwnd(), sender.retransmissions(), sender.timeouts()), (5_200, 3, 0));
 }
 
@@ -175,7 +175,8 @@ fn a_lost_repetition_is_found_by_what_was_sent_later() {
     }
 }
 
-/// The last segments are lost while others repair: the rescue retransmission spares the timeout.
+/// The last segments are lost while others are repaired: the rescue retransmission avoids the
+/// timeout.
 #[test]
 fn rescue_repeats_the_tail_once() {
     let mut sender = started(&tcp(), 8);
@@ -203,7 +204,7 @@ fn ecn_reduces_once_per_window() {
             sender.on_ack(ms(10), &echo(acked * 1_000));
         }
         assert_eq!(sender.cwnd(), after, "{kind:?}: the same window of data, and no growth");
-        // The first new segment says so, once.
+        // The first new segment has CWR, once.
         let cwr: Vec<_> = poll(&mut sender, ms(10)).iter().map(|s| s.cwr).collect();
         assert_eq!(cwr.iter().filter(|&&cwr| cwr).count(), 1);
         assert!(cwr[0]);
@@ -257,7 +258,7 @@ fn an_undisturbed_handshake_costs_one_round_trip() {
 
 #[test]
 fn an_odd_segment_waits_for_the_delayed_acknowledgement() {
-    // The first window is one segment of several: its acknowledgement takes the timer.
+    // The first window is one segment of several: its acknowledgement waits for the timer.
     let delayed_ack = DelayedAck { segments: 2, timeout: Duration::from_ms(40) };
     let tcp = TcpConfig { initial_window: 1, delayed_ack, ..tcp() };
     let mut path = Path::with_flow(PathConfig::default(), &tcp, 2_000);

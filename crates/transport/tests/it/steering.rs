@@ -1,5 +1,5 @@
-//! A window set from outside: what it does at once, what losses make of it, and that no stop loses
-//! anything.
+//! Tests of a window that is set from outside: its immediate effect, its behavior under losses, and
+//! that no stop loses bytes.
 
 use crate::path::{Event, Path, PathConfig};
 use proptest::prelude::*;
@@ -33,7 +33,7 @@ fn acknowledge(sender: &mut Sender, now: Time, segments: u64) {
 
 #[test]
 fn a_window_holds_at_once_and_does_not_grow() {
-    // BBR paces whatever the window.
+    // BBR paces under any window.
     for &congestion in CongestionKind::all().iter().filter(|&&c| c != CongestionKind::Bbr) {
         let mut sender = Sender::new(&TcpConfig { congestion, ..tcp() }, 1_000 * MSS);
         sender.start(Time::ZERO);
@@ -102,7 +102,7 @@ fn the_pipe_is_full_without_a_queue() {
     }
 }
 
-/// Losses halve a steered window until the next steering, or do not.
+/// Losses halve a steered window until the next steering, or not at all.
 #[test]
 fn losses_stay_or_do_not() {
     for (hold, congestion) in
@@ -164,7 +164,7 @@ fn a_stopped_sender_waits_without_a_timer() {
     assert_eq!(sent(&mut sender, Time::ZERO), 10);
     acknowledge(&mut sender, ms(40), 1);
     sender.steer(ms(100), STOP);
-    // RTO of the first sample of 40 ms, but at least 200 ms; 60 of them are over.
+    // The timeout from the first sample of 40 ms, at least 200 ms; 60 of them are over.
     assert_eq!((sender.deadline(), sender.cwnd()), (None, 0));
     assert_eq!(sent(&mut sender, ms(5_000)), 0);
     sender.on_timeout(ms(50_000));
@@ -178,8 +178,7 @@ fn a_stopped_sender_waits_without_a_timer() {
     assert_eq!((sender.deadline(), sender.cwnd()), (Some(ms(300_040)), MSS));
     sender.on_timeout(ms(300_040));
     assert_eq!((sender.timeouts(), sent(&mut sender, ms(300_040))), (1, 1));
-    // What is acknowledged during a stop starts the timer anew, and ends it with nothing
-    // outstanding.
+    // An acknowledgement during a stop restarts the timer, and ends it if nothing is outstanding.
     sender.steer(ms(300_050), STOP);
     acknowledge(&mut sender, ms(300_060), 5);
     sender.steer(ms(400_000), window(1));
@@ -191,7 +190,7 @@ fn a_stopped_sender_waits_without_a_timer() {
     assert_eq!(sent(&mut sender, ms(400_003)), 1);
 }
 
-/// An outage swallows a whole window; the proxy stops and releases the sender every 50 ms, four
+/// An outage swallows a whole window. The proxy stops and releases the sender every 50 ms, four
 /// times as often as its timer would expire.
 #[test]
 fn stopping_again_and_again_does_not_starve() {
@@ -212,7 +211,7 @@ fn stopping_again_and_again_does_not_starve() {
     assert!((1..4).contains(&sender.timeouts()), "{}", sender.timeouts());
 }
 
-/// Given back, the window neither leaps nor starts over.
+/// After release, the window neither jumps nor starts over.
 #[test]
 fn unsteered_it_avoids_congestion_from_there() {
     for congestion in [CongestionKind::NewReno, CongestionKind::Cubic, CongestionKind::Dctcp] {
@@ -233,8 +232,8 @@ fn unsteered_it_avoids_congestion_from_there() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever the proxy says meanwhile, every byte arrives once it says go, or falls silent. The
-    /// path checks each byte, and that no deadline lies in the past or is missing.
+    /// Whatever the proxy orders, every byte arrives once it says go or falls silent. The path
+    /// checks each byte, and that no deadline lies in the past or is missing.
     #[test]
     fn no_order_loses_a_byte(
         kind in 0..CongestionKind::all().len(),

@@ -1,5 +1,5 @@
-//! A sender whose application has its bytes bit by bit: what it sends, and what becomes of its
-//! window.
+//! Tests of a sender whose application provides bytes gradually: what it sends, and how its window
+//! develops.
 
 use crate::path::{Event, Path, PathConfig};
 use proptest::prelude::*;
@@ -30,8 +30,8 @@ fn sends_whole_segments_of_what_there_is() {
     assert_eq!(sender.unsent(), 0);
 }
 
-/// Two segments every round trip of 2 ms, with windows for ten: they stay so. Then all the rest,
-/// which lets them grow.
+/// Two segments every round trip of 2 ms, with windows of ten, which stay. Then all the rest, which
+/// lets them grow.
 #[test]
 fn a_window_that_is_not_used_does_not_grow() {
     for &congestion in CongestionKind::all() {
@@ -44,7 +44,7 @@ fn a_window_that_is_not_used_does_not_grow() {
         let sender = &path.flows[0].sender;
         assert_eq!(sender.acknowledged(), 198 * MSS);
         match congestion {
-            // The draft lets it grow by the first ten segments whatever they tell, and no further.
+            // The draft lets it grow by the first ten segments in any case, and no further.
             CongestionKind::Bbr => assert_eq!(sender.cwnd() / MSS, 19),
             _ => assert_eq!(sender.cwnd() / MSS, 10, "{congestion:?}"),
         }
@@ -54,7 +54,7 @@ fn a_window_that_is_not_used_does_not_grow() {
     }
 }
 
-/// CUBIC after a loss, at rest for 20 s, then at work again: its curve goes on where it was.
+/// CUBIC after a loss, idle for 20 s, then busy again: its curve continues where it was.
 #[test]
 fn rest_does_not_count_for_cubic() {
     let config = PathConfig { propagation: Duration::from_ms(50), drop_data: [900].into(), ..PathConfig::default() };
@@ -71,8 +71,8 @@ fn rest_does_not_count_for_cubic() {
     at += 1_000;
     path.run_logged(Duration::from_ms(at), |_, _, _, _| {});
     let after = path.flows[0].sender.cwnd();
-    // W(t) moves by less than 0.4 * K^2 * 3 segments in a second; without a rest it would be beyond
-    // W_max by 0.4 * 15^3.
+    // W(t) moves by less than 0.4 * K^2 * 3 segments in a second. If idle time counted, it would
+    // exceed W_max by 0.4 * 15^3.
     assert!((before..before * 5 / 4).contains(&after), "{} to {}", before / MSS, after / MSS);
 }
 
@@ -80,7 +80,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// A split connection over a lossy path: the second half never sends what the first has not
-    /// brought, and all arrives.
+    /// delivered, and everything arrives.
     #[test]
     fn a_split_connection_brings_all(
         kinds in (0..CongestionKind::all().len(), 0..CongestionKind::all().len()),

@@ -1,11 +1,11 @@
-//! NewReno under random loss against two formulas.
+//! Tests NewReno under random loss against two formulas.
 //!
-//! Mathis, Semke, Mahdavi, Ott (CCR 27(3), 1997), table 1: rate = MSS / RTT * C / sqrt(p), with C =
-//! 1.31 for random losses and C = 0.93 with delayed acknowledgements. It knows neither timeouts nor
-//! the round trip that each recovery takes, so it is too high where the window is small: at p = 1 %
-//! about a dozen segments. There the formula of Padhye, Firoiu, Towsley, Kurose (SIGCOMM 1998),
-//! equation 30, is the reference: as it is without SACK, and without its timeouts with SACK, which
-//! spares nearly all of them.
+//! The first is that of Mathis, Semke, Mahdavi, Ott (CCR 27(3), 1997), table 1: rate = MSS / RTT *
+//! C / sqrt(p), with C = 1.31 for random losses and C = 0.93 with delayed acknowledgements. It
+//! includes neither timeouts nor the round trip of each recovery, so it is too high for small
+//! windows: at p = 1 % about a dozen segments. There the reference is equation 30 of Padhye,
+//! Firoiu, Towsley, Kurose (SIGCOMM 1998). It is used as published without SACK, and without its
+//! timeouts with SACK, which avoids nearly all of them.
 
 use crate::path::{Path, PathConfig};
 use timeplane_model::Duration;

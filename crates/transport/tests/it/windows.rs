@@ -1,4 +1,4 @@
-//! How the windows move: CUBIC's curve, DCTCP's queue, and fairness.
+//! Tests of how windows develop: CUBIC's curve, DCTCP's queue, and fairness.
 
 use crate::path::{Event, Path, PathConfig};
 use timeplane_model::{Duration, Named, Rate, Time};
@@ -50,8 +50,8 @@ fn cubic_follows_its_curve() {
     assert!(worst < 0.03, "{worst}");
 }
 
-/// With a short round trip, the cube lies below what NewReno would have: 0.529 segments per round
-/// trip up to the window before the loss, then one (RFC 9438, section 4.3).
+/// With a short round trip, the cube lies below NewReno's window. It then grows by 0.529 segments
+/// per round trip up to the window before the loss, then by one (RFC 9438, section 4.3).
 #[test]
 fn cubic_is_friendly_where_the_round_trip_is_short() {
     let (w_max, points) = windows_after_a_loss(Duration::from_us(500), 60, Duration::from_ms(150));
@@ -65,9 +65,9 @@ fn cubic_is_friendly_where_the_round_trip_is_short() {
     }
 }
 
-/// A pipe of 1000 segments before an endless queue: slow start would double until something is
-/// lost. HyStart++ sees the queue when the window is about twice the pipe, and grows by a quarter
-/// in each of five rounds before it is sure.
+/// A pipe of 1000 segments before an unlimited queue: slow start would double until something is
+/// lost. HyStart++ detects the queue when the window is about twice the pipe, and then grows by a
+/// quarter in each of five rounds before it leaves slow start.
 #[test]
 fn hystart_leaves_slow_start_without_a_loss() {
     for hystart in [false, true] {
@@ -148,7 +148,7 @@ fn flows_share_a_queue_fairly() {
         (CongestionKind::Cubic, true),
         (CongestionKind::Dctcp, true),
     ] {
-        // 100 Mb/s and 10 ms: 120 segments in the pipe, as many in the queue.
+        // 100 Mb/s and 10 ms: 120 segments in the pipe and as many in the queue.
         let config = PathConfig {
             rate: Some(Rate::mbps(100)),
             propagation: Duration::from_ms(5),

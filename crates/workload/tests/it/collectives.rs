@@ -1,4 +1,4 @@
-//! Traces of AI training: what they say, and what is said of bad ones.
+//! Tests of traces of AI training: their contents, and errors about malformed ones.
 
 use crate::common::{MTU, fabric, file};
 use proptest::prelude::*;
@@ -55,7 +55,7 @@ fn data(name: &str) -> String {
     folder.join(name).display().to_string()
 }
 
-/// Protobuf as the test writes it.
+/// Protobuf as the test encodes it.
 #[derive(Clone, Debug, Default)]
 struct Proto(Vec<u8>);
 
@@ -110,7 +110,7 @@ fn framed(nodes: &[Proto]) -> Vec<u8> {
     all.flat_map(|n| Proto::default().varint(n.0.len() as u64).0.into_iter().chain(n.0.iter().copied())).collect()
 }
 
-/// Writes a trace, a list of nodes for each rank, under a name of its own.
+/// Writes a trace, a list of nodes for each rank, under a unique name.
 fn trace(ranks: &[Vec<Proto>]) -> (String, Vec<PathBuf>) {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let prefix = format!("trace-{}", NEXT.fetch_add(1, Ordering::Relaxed));
@@ -123,7 +123,7 @@ fn trace(ranks: &[Vec<Proto>]) -> (String, Vec<PathBuf>) {
     (prefix, files)
 }
 
-/// What is said of a trace, without the folder.
+/// The error about a trace, without the folder.
 fn said(ranks: &[Vec<Proto>]) -> String {
     let (prefix, _) = trace(ranks);
     let error = load(&Workload::Chakra(chakra(&prefix)), 8).unwrap_err().to_string();
@@ -147,7 +147,7 @@ fn the_ring_trace_is_a_ring() {
     for flow in source.arrivals(1) {
         assert_eq!(flow.destination.0, (flow.source.0 + 1) % 8);
     }
-    // Each round takes its line time and two wires; seven computations of 7 us between them.
+    // Each round takes its line time and two wires, with seven computations of 7 us between rounds.
     let round = line(131_072) + 2_000_000;
     assert_eq!(steps.bound().as_ps(), 14 * round + 7 * 7_000_000);
     // Twice as long, half as much.
@@ -163,10 +163,10 @@ fn the_ring_trace_is_a_ring() {
 fn collectives_of_traces_are_made_of_transfers() {
     let spec = Workload::Chakra(chakra(&data("chakra-all-to-all-16/all_to_all")));
     let source = load(&spec, 16).unwrap();
-    // Directly: a sixteenth of 1 MiB for each pair.
+    // Direct all-to-all: a sixteenth of 1 MiB for each pair.
     assert_eq!((source.facts().flows, source.facts().bytes), (Some(240), Some(240 * 65_536)));
     assert_eq!(source.coflows(), 1);
-    // Everybody receives 15 of them on one link.
+    // Each rank receives 15 of them on one link.
     let bound = source.steps().unwrap().bound().as_ps();
     assert_eq!(bound, 15 * line(65_536));
 }
@@ -186,7 +186,7 @@ fn nodes_wait_as_the_files_say() {
     assert_eq!(arrivals, expected);
     let steps = source.steps().unwrap();
     assert_eq!(steps.bound().as_ps(), 5_000_000 + one + 3_000_000 + each + 9_000_000);
-    // What the all-gather brings is what each rank has, twice.
+    // The all-gather's buffer is what each rank has, twice.
     assert_eq!(steps.graph().collectives()[0].bytes, Bytes::new(2_000));
 }
 
@@ -214,7 +214,7 @@ fn bad_traces_are_told_plainly() {
             vec![vec![compute(1, 1, &[1])]],
             "t.0.et: node 1 `compute` waits for itself: dependencies, sends and receives without a cycle",
         ),
-        // Each waits for the other's send.
+        // Each rank waits for the other's send.
         (
             vec![vec![receive(1, 1, 9, &[]), send(2, 1, 9, &[1])], vec![receive(1, 0, 9, &[]), send(2, 0, 9, &[1])]],
             "t.0.et: node 2 `send` waits for itself, by way of node 1 `receive` of rank 1, node 2 `send` of rank 1, \
@@ -340,7 +340,7 @@ fn the_training_step_is_mapped_to_its_groups() {
         let same = if across { source.0 % 8 == destination.0 % 8 } else { source.0 / 8 == destination.0 / 8 };
         assert!(same, "{node:?}");
     }
-    // All layers: 40 of attention and 40 of MLP, forward and backward, beside embedding and loss.
+    // All layers: 40 of attention and 40 of MLP, forward and backward, plus embedding and loss.
     let whole = load(&Workload::Simai(simai("gpt_13b")), 64).unwrap();
     let graph = whole.steps().unwrap().graph();
     let reduces = graph.collectives().iter().filter(|c| c.bytes == Bytes::new(20_971_520)).count();
@@ -358,7 +358,8 @@ fn a_layer_takes_its_passes_in_order() {
     file("good.txt", GOOD);
     let source = load(&Workload::Simai(simai("good.txt")), 4).unwrap();
     let steps = source.steps().unwrap();
-    // Of two ranks: half of the buffer each way, twice; of the two data ranks the same with 8000 B.
+    // Two ranks send half of the buffer each way, twice; the two data ranks do the same with 8000
+    // B.
     let (tensor, data) = (2 * (line(2_000) + 2_000_000), 2 * (line(4_000) + 2_000_000));
     let forward = 1_000_000 + tensor + 5_000_000;
     let weight = forward + 3_000_000;
@@ -432,7 +433,7 @@ fn bytes_and_bounds_of_generators_are_the_closed_formulas() {
     assert_eq!(bound(Ring), 14 * (line(1_000_000) + way));
     let halves: i64 = [4, 2, 1].map(|n| line(n * 1_000_000) + way).iter().sum();
     assert_eq!(bound(HalvingDoubling), 2 * halves);
-    // Groups of two that are four apart.
+    // Groups of two ranks that are four apart.
     let spec = CollectiveSpec { group: Some(2), stride: 4, ..collective(Collective::AllReduce, Ring, bytes) };
     let pairs = load(&Workload::Collective(spec), 8).unwrap();
     assert!(pairs.arrivals(0).all(|f| f.source.0.abs_diff(f.destination.0) == 4));
@@ -453,12 +454,12 @@ fn groups_that_do_not_fit_are_refused() {
         of_six.starts_with("workload.collective.algorithm is for 6 ranks: `halving_doubling` is for a power of two"),
         "{of_six}"
     );
-    // Less than a byte for each: who has nothing to send does not, and it ends.
+    // Less than a byte for each rank: ranks with nothing to send skip it, and the collective ends.
     let few = load(&Workload::Collective(CollectiveSpec { bytes: Bytes::new(3), ..ring }), 8).unwrap();
     assert_eq!(few.facts().bytes, Some(3 * 14));
 }
 
-/// Whatever a trace holds, loading it ends in a source or in an error that is a line.
+/// Any trace either loads or fails with an error of one line.
 fn try_trace(contents: &[Vec<u8>]) {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let prefix = format!("mangled-{}", NEXT.fetch_add(1, Ordering::Relaxed));
@@ -473,7 +474,7 @@ fn try_trace(contents: &[Vec<u8>]) {
     paths.iter().for_each(|p| std::fs::remove_file(p).unwrap());
 }
 
-/// Flows are ordered by the earliest times that they can begin at.
+/// Flows are ordered by the earliest times at which they can start.
 fn ordered(source: &Source) {
     let arrivals: Vec<_> = source.arrivals(1).take(10_000).collect();
     assert!(arrivals.is_sorted_by_key(|f| f.at));
@@ -529,8 +530,7 @@ proptest! {
         }
     }
 
-    /// Bounds hold what they promise by construction: a graph's transfers fit between its begin and
-    /// its bound.
+    /// Bounds hold by construction: a graph's transfers fit between its start and its bound.
     #[test]
     fn no_transfer_can_begin_after_the_bound(n in 2u32..9, bytes in 1u64..1_000_000, steps in 1u32..4, kind in 0usize..5, how in 0usize..4) {
         let operation = [Collective::AllReduce, Collective::AllGather, Collective::ReduceScatter, Collective::AllToAll, Collective::Broadcast][kind];

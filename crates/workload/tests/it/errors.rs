@@ -1,4 +1,4 @@
-//! Messages: file, line, what was found, what is allowed.
+//! Tests that messages name the file, the line, what was found and what is allowed.
 
 use crate::common::{MTU, fabric, file, load, poisson, trace};
 use std::path::Path;
@@ -6,7 +6,7 @@ use timeplane_model::{Bytes, Duration};
 use timeplane_scenario::{CoflowTrace, FlowList, PacketMix, Pattern, Poisson, Shuffle, Sizes, Workload};
 use timeplane_workload::Source;
 
-/// The message, without the folder of the tests.
+/// The message without the folder of the tests.
 fn message(workload: &Workload) -> String {
     let error = load(workload, 4).map(|s| s.facts().clone()).unwrap_err().to_string();
     error.replace(&format!("{}/", env!("CARGO_TARGET_TMPDIR")), "")

@@ -1,5 +1,4 @@
-//! Whatever a file holds, loading it ends in a source or in an error; and a source's flows are in
-//! order.
+//! Tests that any file either loads or fails with an error, and that a source's flows are in order.
 
 use crate::common::{file, load, poisson, trace};
 use proptest::prelude::*;
@@ -10,7 +9,7 @@ use timeplane_workload::Source;
 
 const HOSTS: u32 = 5;
 
-/// Every workload that reads a file, from this one.
+/// Each kind of workload that reads a file, with this one.
 fn workloads(name: &str) -> [Workload; 4] {
     let name = name.to_owned();
     [
@@ -47,7 +46,7 @@ fn try_all(content: &[u8]) {
     std::fs::remove_file(path).unwrap();
 }
 
-/// Lines that are nearly right.
+/// Almost valid lines.
 fn nearly() -> impl Strategy<Value = String> {
     let number = prop_oneof![
         6 => (0u32..7).prop_map(|n| n.to_string()),
@@ -70,7 +69,7 @@ fn nearly() -> impl Strategy<Value = String> {
     (header, prop::collection::vec(line, 0..6)).prop_map(|(h, lines)| h.to_owned() + &lines.join("\n"))
 }
 
-/// A coflow that is nearly right.
+/// An almost valid coflow.
 fn coflow() -> impl Strategy<Value = String> {
     let racks = prop::collection::vec(0u32..HOSTS + 1, 1..5);
     let reducers = prop::collection::vec((0u32..HOSTS, 0.0..3.0f64), 1..5);

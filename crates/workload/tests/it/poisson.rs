@@ -1,4 +1,4 @@
-//! Generators: loads, moments, patterns, determinism.
+//! Tests of generators: loads, moments, patterns, determinism.
 
 use crate::common::{MTU, load, poisson};
 use std::collections::BTreeMap;
@@ -51,7 +51,7 @@ fn load_comes_out_as_asked_for_each_pattern() {
         let source = load(&poisson(0.6, pattern.clone(), sizes(), PacketMix::Mtu), 8).unwrap();
         let (out, inn) = loads(&source, &PacketMix::Mtu, 5, n, 8);
         assert!((mean(&inn) - 0.6).abs() < 0.006, "{pattern:?} {inn:?}");
-        // No host differs from the others: 0.6 within 5 standard errors of 25,000 flows.
+        // All hosts are alike: 0.6 within 5 standard errors of 25,000 flows.
         assert!(out.iter().chain(&inn).all(|l| (l - 0.6).abs() < 0.6 * 5.0 * 0.009), "{pattern:?} {out:?} {inn:?}");
     }
     let incast = poisson(0.6, Pattern::Incast { receiver: 2 }, sizes(), PacketMix::Mtu);
@@ -64,7 +64,7 @@ fn load_comes_out_as_asked_for_each_pattern() {
 #[test]
 fn the_most_loaded_link_of_a_matrix_has_the_load() {
     crate::common::file("loads.csv", "destination,weight,source\n1,2,0\n2,1,0\n2,5,1\n3,0,0\n2,1,3\n2,1,3\n");
-    // Host 2 receives 8 of 10.
+    // Host 2 receives 8 of 10 flows.
     let workload =
         poisson(0.5, Pattern::Matrix { file: "loads.csv".into() }, Sizes::Fixed(Bytes::kb(3)), PacketMix::Mtu);
     let source = load(&workload, 5).unwrap();
@@ -92,8 +92,8 @@ fn load_comes_out_as_asked_for_each_packet_mix_and_size() {
     for mix in mixes {
         for sizes in [Sizes::Fixed(Bytes::new(40)), Sizes::Fixed(Bytes::kb(20)), Sizes::Exponential(Bytes::kb(4))] {
             let source = load(&poisson(0.3, Pattern::Uniform, sizes.clone(), mix.clone()), 4).unwrap();
-            // Arrivals are tested elsewhere: compare the mean flow on the wire alone, which varies
-            // less.
+            // Arrivals are tested elsewhere. Comparing only the mean flow on the wire has less
+            // variance.
             let n = 100_000;
             let flows = source.arrivals(9).take(n).enumerate();
             let (mut total, mut squares) = (0.0, 0.0);
@@ -169,7 +169,7 @@ fn arrivals_are_poisson_and_pairs_uniform() {
     let mut intervals: Vec<f64> = flows.windows(2).map(|w| (w[1].at - w[0].at).as_secs_f64() / mean).collect();
     let average = intervals.iter().sum::<f64>() / intervals.len() as f64;
     assert!((average - 1.0).abs() < 4.0 / (n as f64).sqrt(), "{average}");
-    // Kolmogorov and Smirnov at 0.1 %; intervals of 500 ns are rounded to picoseconds.
+    // Kolmogorov-Smirnov test at 0.1 %; intervals of 500 ns are rounded to picoseconds.
     intervals.sort_by(f64::total_cmp);
     let count = intervals.len() as f64;
     let distance =
@@ -226,7 +226,7 @@ fn patterns_are_what_they_say() {
         source.arrivals(seed).take(2_000).map(|f| (f.source.0, f.destination.0)).collect()
     };
     assert!(flows(Pattern::Stride { by: 8 }, 1).iter().all(|(s, d)| *d == (s + 2) % 6));
-    // All to all: each host's successive flows go round.
+    // All to all: each host's successive flows go to successive hosts.
     for h in 0..6 {
         let to: Vec<u32> = flows(Pattern::AllToAll, 1).iter().filter(|(s, _)| *s == h).map(|(_, d)| *d).collect();
         assert!(to.iter().enumerate().all(|(i, d)| *d == (h + 1 + i as u32 % 5) % 6), "{to:?}");
@@ -271,7 +271,7 @@ fn the_same_seed_gives_the_same_flows_and_each_choice_its_own_stream() {
     let a = draw(0.5, Pattern::Uniform, search(), 1);
     assert_eq!(a, draw(0.5, Pattern::Uniform, search(), 1));
     assert_ne!(a, draw(0.5, Pattern::Uniform, search(), 2));
-    // Another load: the same pairs and sizes, times in proportion.
+    // Another load: the same pairs and sizes, with scaled times.
     let b = draw(0.25, Pattern::Uniform, search(), 1);
     for (a, b) in a.iter().zip(&b) {
         assert_eq!((a.source, a.destination, a.bytes), (b.source, b.destination, b.bytes));

@@ -1,4 +1,4 @@
-//! Traces, flow lists and shuffles.
+//! Tests of coflow traces, flow lists and shuffles.
 
 use crate::common::{file, load, trace};
 use arrow_array::RecordBatch;
@@ -58,7 +58,7 @@ fn small_coflows_alone_keep_their_times_and_jitter() {
     let jitter = Duration::from_us(100);
     let small = coflows(CoflowTrace { max_flows: Some(300), jitter, ..trace("fb2010") });
     let facts = small.facts();
-    // 434 coflows of 98 GB, of which 3 and 0.9 GB stay inside a rack.
+    // 434 coflows of 98 GB, of which 3 coflows and 0.9 GB stay inside a rack.
     assert_eq!((facts.coflows, facts.coflows_in_rack, facts.coflows_too_large), (Some(431), 3, 92));
     assert_eq!((facts.bytes, facts.bytes_in_rack), (Some(97_044_000_000), 884_000_000));
     let all = coflows(CoflowTrace { jitter, ..trace("fb2010") });
@@ -92,8 +92,8 @@ fn both_layouts_of_a_trace_are_read() {
             .arrivals(1)
             .map(|f| (f.at.as_ps() / 1_000_000, f.source.0, f.destination.0, f.bytes.get(), f.coflow.unwrap().0))
             .collect();
-        // Coflow 3 is first. Of coflow 7, mapper 1 shares rack 1 with a reducer, and 3 bytes make 2
-        // and 1.
+        // Coflow 3 is first. In coflow 7, mapper 1 shares rack 1 with a reducer, and 3 bytes are
+        // split into 2 and 1.
         let expected =
             [(2_500, 2, 0, 4_000_000, 0), (5_000, 0, 1, 500_000, 1), (5_000, 1, 2, 1, 1), (5_000, 0, 2, 2, 1)];
         assert_eq!(flows, expected);

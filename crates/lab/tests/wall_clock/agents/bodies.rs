@@ -4,7 +4,7 @@ use super::World;
 
 /// Hosts of every world.
 pub const HOSTS: u32 = 4;
-/// Pairs.
+/// Ordered pairs of two different hosts.
 const PAIRS: f64 = (HOSTS * (HOSTS - 1)) as f64;
 
 pub fn all_to_all_arrives_and_nobody_sends_in_a_foreign_slot(world: &mut impl World) {

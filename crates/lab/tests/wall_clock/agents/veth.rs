@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration as Wait, Instant};
-use timeplane_lab::fabric::{FabricParameters, MANAGER_PORT, controller_mac};
+use timeplane_lab::fabric::{CONTROLLER_PORT, FabricParameters, controller_mac};
 use timeplane_lab::hosts::{Hosts, HostsParameters};
 use timeplane_lab::loss::Loss;
 use timeplane_live::client::Agent;
@@ -169,8 +169,12 @@ impl World for Veth {
         }
         // Who listens at the controller's port, before the bridge takes the frame, and says it all
         // again.
-        let heard =
-            self.hosts.fabric().switch().enter(|| PacketSocket::open(MANAGER_PORT, ALL_ETHER_TYPES).unwrap()).unwrap();
+        let heard = self
+            .hosts
+            .fabric()
+            .switch()
+            .enter(|| PacketSocket::open(CONTROLLER_PORT, ALL_ETHER_TYPES).unwrap())
+            .unwrap();
         let says = self.hosts.fabric().controller().enter(|| PacketSocket::open("eth0", 0x88b5).unwrap()).unwrap();
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);

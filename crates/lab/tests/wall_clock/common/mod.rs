@@ -23,7 +23,7 @@ use timeplane_model::{Duration, HostId};
 pub const HOSTS: u32 = 3;
 /// Slots that do without real-time priority, and the gap between two.
 pub const SLOT: Wait = Wait::from_millis(10);
-pub const GAP: Wait = Wait::from_millis(1);
+pub const GUARD: Wait = Wait::from_millis(1);
 
 /// Daemons, and an observer at their switch. Dropped by a test that fails it prints what they said,
 /// and keeps its folder.

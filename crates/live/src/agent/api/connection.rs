@@ -1,4 +1,5 @@
-//! One connection of a program.
+//! One connection of a program to the agent's socket: reads its request, and then sends or receives
+//! the stream on a thread of its own.
 
 use super::Shared;
 use crate::agent::streams::{IncomingId, ListenerId, Outgoing, Read as StreamRead, StreamError, StreamId, Streams};
@@ -13,15 +14,15 @@ use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use timeplane_model::HostId;
 
-/// The longest request, bytes.
+/// Maximum length of a request, in bytes.
 const MAX_REQUEST: usize = 4096;
-/// How long a client may take for it.
+/// Maximum time that a client may take to send its request.
 const REQUEST_TIME: Duration = Duration::from_secs(10);
-/// How often a thread that waits looks whether its client is still there.
+/// How often a waiting thread checks whether its client is still connected.
 const LOOK: Duration = Duration::from_millis(200);
-/// How long a finished stream is delivered whose client is gone.
+/// How long a finished stream is still delivered after its client has left.
 const LINGER: Duration = Duration::from_secs(60);
-/// Bytes that are read or written at once.
+/// Bytes per read or write.
 const PIECE: usize = 64 * 1024;
 
 #[derive(Deserialize, Debug)]
@@ -41,15 +42,15 @@ enum Request {
     Status {},
 }
 
-/// Why a connection ends before its time.
+/// Why a connection ends early.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
-    /// The client did something wrong.
+    /// The request or its stream failed; the client is told.
     #[error("{0}")]
     Request(String),
     #[error(transparent)]
     Stream(#[from] StreamError),
-    /// Nobody is left to be told.
+    /// The client is gone, or the agent ends.
     #[error("the program has disconnected: {0}")]
     Gone(#[from] io::Error),
 }
@@ -58,14 +59,14 @@ fn gone(what: &str) -> Failure {
     Failure::Gone(io::Error::new(ErrorKind::BrokenPipe, what.to_owned()))
 }
 
-/// A client, and when to stop.
+/// A client's connection and the agent's state.
 struct Client<'a> {
     socket: UnixStream,
     shared: &'a Shared,
     is_stopped: &'a dyn Fn() -> bool,
 }
 
-/// Does what a client asks for.
+/// Serves a client's request.
 pub(super) fn serve(socket: UnixStream, shared: &Shared, is_stopped: &dyn Fn() -> bool) {
     let mut client = Client { socket, shared, is_stopped };
     let result = client.request().and_then(|request| match request {
@@ -142,7 +143,7 @@ impl Client<'_> {
         fds[0].revents().is_some_and(|r| r.intersects(PollFlags::POLLHUP | PollFlags::POLLERR))
     }
 
-    /// Lets the agent's loop work, and comes back when it has done something, or after a while.
+    /// Waits until the agent's loop has done something, or for a short time.
     fn wait<'g>(&self, streams: MutexGuard<'g, Streams>) -> MutexGuard<'g, Streams> {
         self.shared.changed.wait_timeout(streams, LOOK).unwrap_or_else(PoisonError::into_inner).0
     }
@@ -151,7 +152,7 @@ impl Client<'_> {
         self.take_line_feed()?;
         let id = self.shared.with(|s| s.open(to, port, length))?;
         let result = self.send_stream(id, length);
-        // Complete, or abandoned: it is known here no more.
+        // Complete or abandoned: the stream no longer exists here.
         self.shared.with(|s| s.abandon(id));
         result
     }
@@ -187,7 +188,7 @@ impl Client<'_> {
         loop {
             let state = self.check_state(id)?;
             if state.complete {
-                // One that is gone does not hear it.
+                // A client that is gone does not get it.
                 let _ = self.say(&json!({ "delivered": state.accepted, "resent": state.resent }));
                 return Ok(());
             }
@@ -201,7 +202,7 @@ impl Client<'_> {
         }
     }
 
-    /// Puts bytes into the send buffer as there is room.
+    /// Writes bytes to the send buffer as room becomes available.
     fn write(&self, id: StreamId, mut bytes: &[u8]) -> Result<(), Failure> {
         loop {
             let n = self.shared.with(|s| s.write(id, bytes))?;
@@ -217,7 +218,7 @@ impl Client<'_> {
         }
     }
 
-    /// How far a stream is whose client is still there.
+    /// Progress of a stream whose client is still connected.
     fn check(&self, id: StreamId) -> Result<Outgoing, Failure> {
         if self.is_gone() {
             return Err(gone("before its stream ended"));
@@ -266,7 +267,7 @@ impl Client<'_> {
             match self.shared.with(|s| s.read(id, &mut piece)) {
                 StreamRead::Bytes(n) => self.put(&piece[..n])?,
                 StreamRead::End => break,
-                // What is unread of the request makes it a reset.
+                // The unread byte of the request turns the close into a reset.
                 StreamRead::Broken => return Ok(()),
                 StreamRead::Nothing => {
                     if self.is_gone() || (self.is_stopped)() {
@@ -279,7 +280,7 @@ impl Client<'_> {
                 }
             }
         }
-        // All is well: nothing is left unread.
+        // Success: reads the last byte, so that the close is not a reset.
         self.socket.set_nonblocking(true)?;
         while self.socket.read(&mut piece).is_ok_and(|n| n > 0) {}
         Ok(())
@@ -295,7 +296,7 @@ impl Client<'_> {
             let config = streams.config();
             json!({ "host": config.host.0, "epoch": config.epoch, "streams": streams.counters(), "backlog": backlog })
         };
-        // What the agent's loop says of itself comes on top.
+        // The loop's own state is added.
         let mut all = self.shared.shown.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
         let status = match (all.as_object_mut(), status) {
             (Some(shown), Value::Object(now)) => {
@@ -308,7 +309,7 @@ impl Client<'_> {
     }
 }
 
-/// Whether a read has only taken too long.
+/// Whether a read has merely timed out.
 fn is_wait(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }

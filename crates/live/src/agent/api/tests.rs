@@ -1,4 +1,5 @@
-//! Programs of two hosts, and a thread that is the network between them.
+//! Tests of the agent's socket, with programs on two hosts and a thread that carries frames between
+//! their agents.
 
 use super::*;
 use crate::agent::streams::StreamsConfig;

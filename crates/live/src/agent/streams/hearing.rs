@@ -1,6 +1,7 @@
-//! What comes in, and what is said about it.
+//! Received frames and their effects: delivers data to streams, answers with reports, and runs the
+//! timers of repair.
 
-use super::incoming::{Receiving, Taken};
+use super::incoming::{FrameOutcome, Receiving};
 use super::listening::Port;
 use super::peer::Ending;
 use super::{Answer, IncomingId, MAX_INCOMING, PATIENCE, Streams, Timer, frames};
@@ -11,14 +12,14 @@ use timeplane_protocol::wire::{
 use timeplane_transport::MAX_MISSING;
 
 impl Streams {
-    /// A frame came in. What belongs to streams is taken; an IP packet is given back, with the host
+    /// Handles a received frame. Data of streams is taken; an IP packet is returned with the host
     /// that sent it.
     ///
-    /// Frames for other addresses, of hosts that are not known or come from another address than
-    /// theirs, and of agents that have been replaced are counted, and change nothing.
+    /// Some frames are only counted: frames for other addresses, frames of unknown hosts or from
+    /// wrong addresses, and frames of agents that have been replaced.
     ///
     /// # Errors
-    /// If it is no data frame; nothing changes then.
+    /// If it is not a valid data frame. Nothing changes then.
     pub fn received<'f>(&mut self, now: Time, frame: &'f [u8]) -> Result<Option<(HostId, &'f [u8])>, WireError> {
         self.clock = self.clock.max(now);
         let malformed = &mut self.counters.frames_malformed;
@@ -30,14 +31,14 @@ impl Streams {
         }
         let host = header.host;
         if header.kind == DataKind::Repair {
-            let (contiguous, gaps) = parse_repair(payload).inspect_err(|_| *malformed += 1)?;
+            let (contiguous, missing) = parse_repair(payload).inspect_err(|_| *malformed += 1)?;
             let Ok(epoch) = u32::try_from(header.offset) else {
                 *malformed += 1;
                 return Err(WireError::Value { at: 36, what: "the epoch of an agent has 32 bits" });
             };
             if self.is_current(host, epoch) {
                 self.counters.reports_received += 1;
-                self.on_repair(now, epoch, &header, contiguous, &gaps);
+                self.on_repair(now, epoch, &header, contiguous, &missing);
             }
             return Ok(None);
         }
@@ -54,7 +55,8 @@ impl Streams {
         Ok(None)
     }
 
-    /// Whether a frame is of the agent that is now at a host; a newer one replaces the one known.
+    /// Whether a frame comes from the current agent of a host. An agent with a newer epoch replaces
+    /// the known one.
     fn is_current(&mut self, host: HostId, epoch: u32) -> bool {
         let Some(peer) = self.peers.get_mut(&host) else { return false };
         match peer.epoch {
@@ -79,7 +81,7 @@ impl Streams {
         true
     }
 
-    /// Changes a stream that is sent, and what follows from it.
+    /// Changes an outgoing stream, and updates its turn, its timer and the counters.
     fn with_sending(&mut self, number: u32, change: impl FnOnce(&mut super::outgoing::Sending)) {
         let Some(stream) = self.sending.get_mut(&number) else { return };
         let (was_given_up, was_complete) = (stream.is_given_up(), stream.is_complete());
@@ -89,10 +91,10 @@ impl Streams {
         self.make_ready(number);
     }
 
-    fn on_repair(&mut self, now: Time, epoch: u32, header: &DataHeader, contiguous: u64, gaps: &[(u64, u64)]) {
+    fn on_repair(&mut self, now: Time, epoch: u32, header: &DataHeader, contiguous: u64, missing: &[(u64, u64)]) {
         let (host, number) = (header.host, header.stream);
         if contiguous == GIVEN_UP && header.length == Some(0) {
-            // A stream of theirs.
+            // A stream of the other host.
             let id = IncomingId { host, epoch: header.epoch, stream: number };
             if header.epoch != epoch {
                 return;
@@ -116,7 +118,7 @@ impl Streams {
             }
         } else if is_ours {
             self.with_sending(number, |s| {
-                s.on_report(now, epoch, contiguous, gaps);
+                s.on_report(now, epoch, contiguous, missing);
             });
         } else {
             self.answer(host, header.epoch, number, Answer::Abandoned);
@@ -136,10 +138,13 @@ impl Streams {
             self.set_receiving_timer(id);
             return;
         }
-        let taken =
-            if stream.port == header.port { stream.on_frame(now, header, payload) } else { Taken::Contradiction };
+        let taken = if stream.port == header.port {
+            stream.on_frame(now, header, payload)
+        } else {
+            FrameOutcome::Contradiction
+        };
         match taken {
-            Taken::New(bytes) => {
+            FrameOutcome::New(bytes) => {
                 self.counters.bytes_received += bytes;
                 if !stream.begun && stream.is_started() {
                     stream.begun = true;
@@ -149,14 +154,14 @@ impl Streams {
                     }
                 }
             }
-            Taken::Duplicate => self.counters.frames_duplicate += 1,
-            Taken::Beyond => self.counters.frames_beyond += 1,
-            Taken::Contradiction => self.counters.frames_malformed += 1,
+            FrameOutcome::Duplicate => self.counters.frames_duplicate += 1,
+            FrameOutcome::Beyond => self.counters.frames_beyond += 1,
+            FrameOutcome::Contradiction => self.counters.frames_malformed += 1,
         }
         self.set_receiving_timer(id);
     }
 
-    /// A frame of a stream that is not open: whether it begins it.
+    /// Handles a frame of a stream that is not open. Returns whether the frame opens it.
     fn admit(&mut self, now: Time, id: IncomingId, header: &DataHeader) -> bool {
         let Some(peer) = self.peers.get_mut(&id.host) else { return false };
         match (peer.ended.get(id.stream), header.length) {
@@ -186,7 +191,7 @@ impl Streams {
         true
     }
 
-    /// When [`Streams::due`] has something to do; it may be past.
+    /// When to call [`Streams::due`] next; may be in the past.
     pub fn deadline(&self) -> Option<Time> {
         if !self.answers.is_empty() {
             return Some(self.clock);
@@ -194,8 +199,8 @@ impl Streams {
         self.timers.first().map(|&(at, _)| at)
     }
 
-    /// Does what has become due: frames that are to be sent at once, which no gate stops, are added
-    /// to `out`.
+    /// Handles timers that are due. Adds frames to `out` that are to be sent at once, as no gate
+    /// stops them.
     pub fn due(&mut self, now: Time, out: &mut Vec<Vec<u8>>) {
         self.clock = self.clock.max(now);
         while let Some(&(at, timer)) = self.timers.first().filter(|(at, _)| *at <= now) {
@@ -227,7 +232,7 @@ impl Streams {
         let is_heard = self.ports.get(&stream.port).is_some_and(Port::is_open);
         if stream.patience.is_some_and(|at| at <= now) {
             if is_heard {
-                // Its first byte never came; if it is still sent, it begins anew.
+                // Its first byte never arrived. If the sender continues, the stream starts anew.
                 self.remove_receiving(id);
             } else {
                 self.counters.streams_refused += 1;
@@ -238,10 +243,10 @@ impl Streams {
         }
         if (is_heard || stream.accepted) && stream.deadline().is_some_and(|at| at <= now) {
             let most = (self.config.max_payload() as usize - 8) / 16;
-            let (contiguous, gaps) = stream.report(now, most.min(MAX_MISSING));
+            let (contiguous, missing) = stream.report(now, most.min(MAX_MISSING));
             let port = stream.port;
             self.counters.reports_sent += 1;
-            self.repair(id.host, id.epoch, id.stream, port, None, contiguous, &gaps, out);
+            self.repair(id.host, id.epoch, id.stream, port, None, contiguous, &missing, out);
         }
         self.set_receiving_timer(id);
     }
@@ -264,7 +269,7 @@ impl Streams {
         self.repair(to, self.config.epoch, number, 0, Some(0), GIVEN_UP, &[], out);
     }
 
-    /// The receiver knows that a stream was given up.
+    /// Handles the receiver's confirmation that a stream was given up.
     fn forget_farewell(&mut self, host: HostId, number: u32) {
         if self.farewells.get(&number).is_some_and(|f| f.to == host)
             && let Some(at) = self.farewells.remove(&number).and_then(|f| f.timer)
@@ -282,11 +287,11 @@ impl Streams {
         port: u16,
         length: Option<u64>,
         contiguous: u64,
-        gaps: &[(u64, u64)],
+        missing: &[(u64, u64)],
         out: &mut Vec<Vec<u8>>,
     ) {
         let Some(peer) = self.peers.get(&to) else { return };
-        let payload = encode_repair(contiguous, gaps.iter().copied());
+        let payload = encode_repair(contiguous, missing.iter().copied());
         let header = DataHeader {
             destination: peer.mac,
             source: self.config.mac,

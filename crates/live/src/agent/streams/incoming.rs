@@ -1,4 +1,5 @@
-//! A stream that this host receives.
+//! A stream that this host receives: its bytes until a program reads them, and the reports that ask
+//! its sender for missing ones.
 
 use super::Read;
 use super::ring::Ring;
@@ -6,58 +7,58 @@ use timeplane_model::{Duration, Time};
 use timeplane_protocol::wire::DataHeader;
 use timeplane_transport::{RawConfig, RawReceiver};
 
-/// How long bytes that have come go unreported, where nothing else makes the receiver speak.
+/// Maximum time until received bytes are reported, if nothing else triggers a report.
 const REPORT_DELAY: Duration = Duration::from_ms(20);
-/// As many bytes are reported at once, or a quarter of the send buffer.
+/// A report is due after this many bytes, or after a quarter of the send buffer if that is less.
 const REPORT_BYTES: u64 = 256 * 1024;
-/// More gaps than this are not kept; a lossy path has some hundreds.
+/// Maximum number of missing ranges that are tracked; a lossy path has some hundreds.
 const MAX_HELD: usize = 4096;
-/// A receiver to whom nothing comes asks less and less often, down to once in so many intervals.
+/// A receiver without progress asks less and less often, down to once in this many intervals.
 const SLOWEST: i64 = 64;
 
-/// What became of a frame.
+/// How a receiver handled a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Taken {
-    /// So many bytes are new; none where only the end is.
+pub(super) enum FrameOutcome {
+    /// This many bytes are new; 0 if only the end is.
     New(u64),
-    /// All of it had come before.
+    /// All bytes had arrived before.
     Duplicate,
-    /// Beyond what is kept.
+    /// The frame is beyond the buffer.
     Beyond,
-    /// It contradicts what came before.
+    /// The frame contradicts earlier ones.
     Contradiction,
 }
 
-/// A stream from the frames it comes in to the program that reads it.
+/// An incoming stream, from its frames to the program that reads it.
 #[derive(Debug)]
 pub(super) struct Receiving {
     pub(super) port: u16,
     raw: RawReceiver,
     ring: Ring,
     interval: Duration,
-    /// What the sender may have unacknowledged.
+    /// Bytes that the sender may have unacknowledged.
     buffer: u64,
     read: u64,
     pub(super) length: Option<u64>,
-    /// The end has come, whatever is missing before it.
+    /// Whether the end has arrived, even if bytes before it are missing.
     ended: bool,
-    /// Sent, but not kept, below this offset: nobody listened.
+    /// Bytes below this offset were sent but not kept, as no program listened.
     unheard: u64,
-    /// What the last report acknowledged.
+    /// Offset that the last report acknowledged.
     told: u64,
-    /// Bytes that had come at the last report.
+    /// Bytes that had arrived at the last report.
     had: u64,
     reported: Option<Time>,
-    /// Time until the next report while gaps stay as they are.
+    /// Time until the next report if the missing ranges do not change.
     pause: Duration,
     due: Option<Time>,
-    /// The first byte is there: a program may have it.
+    /// Whether the first byte has arrived, so that a program may accept the stream.
     pub(super) begun: bool,
-    /// A program has it.
+    /// Whether a program has accepted it.
     pub(super) accepted: bool,
-    /// It is given up then, where it has not begun, or nobody listens.
+    /// When it is given up if it has not started or no program listens.
     pub(super) patience: Option<Time>,
-    /// When its timer is set to.
+    /// Time that its timer is set to.
     pub(super) timer: Option<Time>,
 }
 
@@ -86,29 +87,29 @@ impl Receiving {
         }
     }
 
-    /// A frame comes while nobody listens: only that there was one is remembered.
+    /// Handles a frame while no program listens: only its offset is remembered.
     pub(super) fn on_unheard(&mut self, header: &DataHeader) {
         self.unheard = self.unheard.max(header.offset + u64::from(header.payload)).max(1);
     }
 
-    /// A frame comes.
-    pub(super) fn on_frame(&mut self, now: Time, header: &DataHeader, payload: &[u8]) -> Taken {
+    /// Handles a frame.
+    pub(super) fn on_frame(&mut self, now: Time, header: &DataHeader, payload: &[u8]) -> FrameOutcome {
         let (offset, len) = (header.offset, payload.len() as u64);
         if offset + len > self.read.saturating_add(2 * self.buffer) {
-            return Taken::Beyond;
+            return FrameOutcome::Beyond;
         }
         if self.raw.missing_ranges() >= MAX_HELD && offset > self.raw.received() {
-            return Taken::Beyond;
+            return FrameOutcome::Beyond;
         }
         if let Some(length) = header.length {
             if self.length.is_some_and(|l| l != length) || !self.raw.set_length(now, length + 1) {
-                return Taken::Contradiction;
+                return FrameOutcome::Contradiction;
             }
             self.length = Some(length);
         } else if self.length.is_some_and(|l| offset + len > l) {
-            return Taken::Contradiction;
+            return FrameOutcome::Contradiction;
         }
-        // The end comes with the last byte.
+        // The end arrives with the last byte.
         let end = u64::from(self.length == Some(offset + len));
         let is_end_new = end == 1 && !std::mem::replace(&mut self.ended, true);
         let new = self.raw.on_frame(now, offset, (len + end) as u32);
@@ -117,15 +118,15 @@ impl Receiving {
             self.ring.write(offset + skip, &payload[skip as usize..]);
         }
         if new == 0 {
-            // The sender cannot have heard.
+            // The sender may have missed the last report.
             self.speak(now);
-            return Taken::Duplicate;
+            return FrameOutcome::Duplicate;
         }
         self.progress(now);
-        Taken::New(new - u64::from(is_end_new))
+        FrameOutcome::New(new - u64::from(is_end_new))
     }
 
-    /// Bytes for the program.
+    /// Copies bytes for the program into a buffer.
     pub(super) fn read(&mut self, clock: Time, buf: &mut [u8]) -> Read {
         let there = self.raw.received().min(self.length.unwrap_or(u64::MAX)) - self.read;
         let n = there.min(buf.len() as u64) as usize;
@@ -148,7 +149,7 @@ impl Receiving {
         self.raw.received() > self.read
     }
 
-    /// More may be acknowledged than the last report said.
+    /// Whether more can be acknowledged than the last report did.
     fn progress(&mut self, now: Time) {
         let more = self.acknowledged() - self.told;
         if more > 0 && (more >= REPORT_BYTES.min(self.buffer / 4) || self.is_acknowledged()) {
@@ -158,22 +159,22 @@ impl Receiving {
         }
     }
 
-    /// A report is due as soon as may be.
+    /// Makes a report due as soon as allowed.
     pub(super) fn speak(&mut self, now: Time) {
         let at = self.reported.map_or(now, |at| now.max(at.saturating_add(self.interval)));
         self.due = Some(self.due.map_or(at, |due| due.min(at)));
     }
 
-    /// What a report acknowledges: no more than the sender can do without before the program has
-    /// read it.
+    /// The offset that a report acknowledges. It is limited by what the program has read, which
+    /// limits the sender.
     fn acknowledged(&self) -> u64 {
         self.raw.received().min(self.read.saturating_add(self.buffer)).max(self.told)
     }
-    /// Whether the end has come, and everything before it.
+    /// Whether all bytes and the end have arrived.
     pub(super) fn is_complete(&self) -> bool {
         self.length.is_some_and(|l| self.raw.received() == l + 1)
     }
-    /// Whether a report may say so.
+    /// Whether a report may acknowledge the end.
     fn is_acknowledged(&self) -> bool {
         self.length.is_some_and(|l| self.acknowledged() == l + 1)
     }
@@ -186,25 +187,25 @@ impl Receiving {
 
     /// When to [report](Self::report).
     pub(super) fn deadline(&self) -> Option<Time> {
-        let gaps = match (self.raw.deadline(), self.reported) {
+        let report = match (self.raw.deadline(), self.reported) {
             (Some(at), Some(reported)) => Some(at.max(reported.saturating_add(self.pause))),
             (at, _) => at,
         };
-        [gaps, self.due].into_iter().flatten().min()
+        [report, self.due].into_iter().flatten().min()
     }
 
-    /// What to tell the sender, with at most so many gaps.
+    /// The content of a report: the acknowledged offset, and at most `most` missing ranges.
     pub(super) fn report(&mut self, now: Time, most: usize) -> (u64, Vec<(u64, u64)>) {
         let report = self.raw.report_now(now);
-        let mut gaps: Vec<(u64, u64)> = report.missing.iter().take(most).map(|r| (r.start, r.end)).collect();
+        let mut missing: Vec<(u64, u64)> = report.missing.iter().take(most).map(|r| (r.start, r.end)).collect();
         let have = self.raw.delivered_unique();
         self.pause = if have > self.had { self.interval } else { (self.pause * 2).min(self.interval * SLOWEST) };
         self.due = None;
-        if gaps.is_empty() && self.unheard > report.contiguous {
-            gaps.push((report.contiguous, self.unheard));
+        if missing.is_empty() && self.unheard > report.contiguous {
+            missing.push((report.contiguous, self.unheard));
             self.due = Some(now.saturating_add(self.pause));
         }
         (self.had, self.reported, self.told) = (have, Some(now), self.acknowledged());
-        (self.told, gaps)
+        (self.told, missing)
     }
 }

@@ -1,4 +1,6 @@
-//! Programs that take streams.
+//! Programs that receive streams: listening at ports, accepting streams, reading and closing them.
+//!
+//! A stream for which no program listens waits for a limited time; then its sender is told.
 
 use super::incoming::Receiving;
 use super::peer::Ending;
@@ -6,31 +8,31 @@ use super::{Answer, IncomingId, ListenerId, MAX_LISTENERS, PATIENCE, Read, Strea
 use std::collections::VecDeque;
 use timeplane_model::HostId;
 
-/// Where streams wait for programs.
+/// A port at which streams wait for programs.
 #[derive(Debug, Default)]
 pub(super) struct Port {
     listeners: Vec<u64>,
-    /// Streams that have begun and no program has.
+    /// Streams that have started and that no program has accepted.
     begun: VecDeque<IncomingId>,
 }
 
 impl Port {
-    /// Whether anybody listens.
+    /// Whether a program listens.
     pub(super) fn is_open(&self) -> bool {
         !self.listeners.is_empty()
     }
-    /// A stream has begun.
+    /// Adds a stream that has started.
     pub(super) fn offer(&mut self, id: IncomingId) {
         self.begun.push_back(id);
     }
 }
 
 impl Streams {
-    /// A program waits for streams at a port. Of several at one port, each stream goes to the first
-    /// that asks. Streams that came in vain so far are asked for again.
+    /// Listens for streams at a port. Several programs may listen at one port: each stream goes to
+    /// the first that accepts it. Bytes that arrived while no program listened are requested again.
     ///
     /// # Errors
-    /// If [`MAX_LISTENERS`] listen.
+    /// If there are [`MAX_LISTENERS`] listeners already.
     pub fn listen(&mut self, port: u16) -> Result<ListenerId, StreamError> {
         if self.listeners >= MAX_LISTENERS {
             return Err(StreamError::TooMany { what: "listeners", have: self.listeners });
@@ -54,8 +56,8 @@ impl Streams {
         Ok(ListenerId { port, number: self.next_listener })
     }
 
-    /// The next stream for a listener: one whose first byte, or end, is there. [`Streams::close`]
-    /// has to be called in the end.
+    /// Returns the next stream for a listener, once its first byte or its end has arrived. The
+    /// caller must [`close`](Streams::close) it.
     pub fn accept(&mut self, listener: ListenerId) -> Option<IncomingId> {
         let port = self.ports.get_mut(&listener.port).filter(|p| p.listeners.contains(&listener.number))?;
         let id = port.begun.pop_front()?;
@@ -68,12 +70,12 @@ impl Streams {
         Some(id)
     }
 
-    /// Whether a stream waits that [`Streams::accept`] would give.
+    /// Whether [`Streams::accept`] would return a stream.
     pub fn offers(&self, listener: ListenerId) -> bool {
         self.ports.get(&listener.port).is_some_and(|p| !p.begun.is_empty())
     }
 
-    /// A program listens no more. Streams that it has accepted stay.
+    /// Ends a listener. Streams that it has accepted remain.
     pub fn stop_listening(&mut self, listener: ListenerId) {
         let Some(port) = self.ports.get_mut(&listener.port) else { return };
         let Some(at) = port.listeners.iter().position(|&n| n == listener.number) else { return };
@@ -94,17 +96,17 @@ impl Streams {
         self.drop_empty_port(listener.port);
     }
 
-    /// The length of a stream, where its sender has said it by now.
+    /// The length of a stream, once it is known.
     pub fn incoming_length(&self, id: IncomingId) -> Option<u64> {
         self.receiving.get(&id)?.length
     }
 
-    /// Whether [`Streams::read`] would give anything but [`Read::Nothing`].
+    /// Whether [`Streams::read`] would return anything but [`Read::Nothing`].
     pub fn is_readable(&self, id: IncomingId) -> bool {
         self.receiving.get(&id).is_none_or(Receiving::is_readable)
     }
 
-    /// Bytes of a stream, in order.
+    /// Reads bytes of a stream, in order.
     pub fn read(&mut self, id: IncomingId, buf: &mut [u8]) -> Read {
         let Some(stream) = self.receiving.get_mut(&id) else { return Read::Broken };
         let read = stream.read(self.clock, buf);
@@ -112,12 +114,11 @@ impl Streams {
         read
     }
 
-    /// A program reads a stream no more. If not all of it has come, its sender is told that it is
-    /// given up.
+    /// Ends reading of a stream. If it is incomplete, its sender is told that it was given up.
     pub fn close(&mut self, id: IncomingId) {
         let Some(stream) = self.receiving.get(&id) else { return };
         if stream.is_complete() {
-            // Whatever the program has not read, its agent has taken.
+            // The agent has acknowledged all bytes, even those that the program has not read.
             let length = stream.length.unwrap_or_default();
             self.end(id, Ending::Complete);
             self.answer(id.host, id.epoch, id.stream, Answer::Complete(length));
@@ -127,7 +128,7 @@ impl Streams {
         }
     }
 
-    /// A stream is over: its memory is free, and late frames do not begin it again.
+    /// Ends a stream: frees its memory, and makes sure that late frames do not start it again.
     pub(super) fn end(&mut self, id: IncomingId, ending: Ending) {
         self.remove_receiving(id);
         if let Some(peer) = self.peers.get_mut(&id.host).filter(|p| p.epoch == Some(id.epoch)) {
@@ -135,7 +136,7 @@ impl Streams {
         }
     }
 
-    /// Takes a stream out of all lists.
+    /// Removes a stream from all lists.
     pub(super) fn remove_receiving(&mut self, id: IncomingId) -> Option<Receiving> {
         let stream = self.receiving.remove(&id)?;
         if let Some(at) = stream.timer {
@@ -159,7 +160,7 @@ impl Streams {
         }
     }
 
-    /// Queues what a host is told about a stream that is not open here.
+    /// Queues an answer to a host about a stream that is not open here.
     pub(super) fn answer(&mut self, host: HostId, epoch: u32, stream: u32, answer: Answer) {
         if self.answers.len() < super::MAX_ANSWERS {
             self.answers.insert((host, epoch, stream), answer);
@@ -168,7 +169,7 @@ impl Streams {
 
     pub(super) fn set_receiving_timer(&mut self, id: IncomingId) {
         let Some(stream) = self.receiving.get_mut(&id) else { return };
-        // Where nobody listens, nothing is asked for.
+        // While no program listens, no bytes are requested.
         let is_heard = stream.accepted || self.ports.get(&stream.port).is_some_and(Port::is_open);
         let speaks = stream.deadline().filter(|_| is_heard);
         let deadline = [speaks, stream.patience].into_iter().flatten().min();

@@ -1,4 +1,5 @@
-//! A stream that this host sends.
+//! A stream that this host sends: its bytes until the receiver has acknowledged them, and their
+//! retransmission.
 
 use super::StreamError;
 use super::ring::Ring;
@@ -14,18 +15,18 @@ pub(super) struct Sending {
     raw: RawSender,
     ring: Ring,
     accepted: u64,
-    /// Declared by the program, or known since it has finished.
+    /// Length that the program has declared, or that is known since it has finished.
     pub(super) length: Option<u64>,
     finished: bool,
-    /// Everything below has arrived, the end counted.
+    /// Everything below this offset has arrived; the end counts as one byte.
     acknowledged: u64,
-    /// The receiver wants no more, or has forgotten what it had.
+    /// Whether the receiver has given it up, or has lost what it had.
     given_up: bool,
-    /// Of the agent that has spoken of this stream.
+    /// Epoch of the receiver's agent, once it has reported.
     receiver: Option<u32>,
-    /// Whether it is among those that wait for their turn.
+    /// Whether it waits for its turn to send.
     pub(super) ready: bool,
-    /// When its timer is set to.
+    /// Time that its timer is set to.
     pub(super) timer: Option<Time>,
 }
 
@@ -51,7 +52,7 @@ impl Sending {
         stream
     }
 
-    /// Takes as many bytes as there is room for.
+    /// Takes as many bytes as fit into the send buffer.
     pub(super) fn write(&mut self, bytes: &[u8], buffer: u64) -> Result<usize, StreamError> {
         if self.given_up {
             return Err(StreamError::GivenUp { host: self.to });
@@ -78,7 +79,7 @@ impl Sending {
         Ok(n as usize)
     }
 
-    /// No more bytes come. False where more had been declared.
+    /// Ends the stream. Returns false if a longer one was declared.
     pub(super) fn finish(&mut self) -> bool {
         if self.length.is_some_and(|l| l != self.accepted) {
             return false;
@@ -91,7 +92,7 @@ impl Sending {
         true
     }
 
-    /// Nobody wants it any more.
+    /// Gives the stream up.
     pub(super) fn give_up(&mut self) {
         if !self.is_complete() {
             self.given_up = true;
@@ -99,7 +100,7 @@ impl Sending {
         }
     }
 
-    /// The next frame, with at most so many bytes.
+    /// Returns the next frame, with at most `most` bytes.
     pub(super) fn next_frame(&mut self, now: Time, most: u64) -> Option<RawFrame> {
         if self.given_up {
             return None;
@@ -118,7 +119,7 @@ impl Sending {
         self.ring.read(frame.offset, usize::from(self.payload(frame)), |piece| into.extend_from_slice(piece));
     }
 
-    /// How many bytes it has: the end is none.
+    /// Number of payload bytes of a frame; the end has none.
     pub(super) fn payload(&self, frame: &RawFrame) -> u16 {
         let end = (frame.offset + u64::from(frame.len)).min(self.accepted);
         (end - frame.offset) as u16
@@ -128,8 +129,8 @@ impl Sending {
         self.raw.unsent(frame);
     }
 
-    /// The receiver says what it has. Whether anything is new about that.
-    pub(super) fn on_report(&mut self, now: Time, epoch: u32, contiguous: u64, gaps: &[(u64, u64)]) -> bool {
+    /// Handles a report of the receiver. Returns whether it contains anything new.
+    pub(super) fn on_report(&mut self, now: Time, epoch: u32, contiguous: u64, missing: &[(u64, u64)]) -> bool {
         match self.receiver {
             Some(known) if epoch < known => return false,
             Some(known) if epoch > known => {
@@ -138,17 +139,17 @@ impl Sending {
             }
             _ => self.receiver = Some(epoch),
         }
-        // Who has the last byte of a finished stream has its end as well, also where that has not
-        // been sent.
+        // A receiver that has the last byte of a finished stream has its end as well, even if the
+        // end was not sent.
         let all = self.finished && contiguous == self.accepted + 1;
         let contiguous = if all { contiguous.min(self.raw.next_offset()) } else { contiguous };
         let progress = contiguous > self.acknowledged;
-        if self.given_up || contiguous > self.raw.next_offset() || (!progress && gaps.is_empty()) {
-            // A receiver whose program does not read says nothing new; the time between two
-            // questions grows further.
+        if self.given_up || contiguous > self.raw.next_offset() || (!progress && missing.is_empty()) {
+            // The program at the receiver does not read, and its report is no news: the timeout
+            // keeps growing.
             return false;
         }
-        let missing = gaps.iter().map(|&(start, end)| Range { start, end }).collect();
+        let missing = missing.iter().map(|&(start, end)| Range { start, end }).collect();
         self.raw.on_report(now, &RepairReport { contiguous, missing });
         if progress {
             self.acknowledged = contiguous;
@@ -157,7 +158,7 @@ impl Sending {
         true
     }
 
-    /// The agent of the receiver has been started anew: what the former one had is lost.
+    /// Handles a restart of the receiver's agent: all that the former one had is lost.
     pub(super) fn on_epoch(&mut self, epoch: u32) {
         if self.receiver.is_some_and(|known| known < epoch) {
             self.give_up();
@@ -172,7 +173,7 @@ impl Sending {
         self.raw.deadline().filter(|_| !self.given_up)
     }
 
-    /// Bytes to send now, the end counted.
+    /// Bytes to send now; the end counts as one byte.
     pub(super) fn backlog(&self) -> u64 {
         if self.given_up { 0 } else { self.raw.backlog() }
     }
@@ -192,7 +193,7 @@ impl Sending {
     pub(super) fn is_given_up(&self) -> bool {
         self.given_up
     }
-    /// Whether the receiver may have heard of it.
+    /// Whether the receiver may know of the stream.
     pub(super) fn is_begun(&self) -> bool {
         self.raw.next_offset() > 0
     }

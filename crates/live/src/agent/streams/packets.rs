@@ -1,15 +1,16 @@
-//! The IP packets that wait for one destination.
+//! The queue of IP packets for one destination. It is first in, first out, and limited in bytes.
+//! A packet that the gate refused returns to its place.
 
 use super::frames;
 use std::collections::VecDeque;
 
-/// Buffers that are kept for packets to come.
+/// Maximum number of spare buffers that are kept.
 const SPARE: usize = 64;
 
-/// First in, first out, bounded in bytes.
+/// A queue of packets, limited in bytes.
 #[derive(Debug, Default)]
 pub(super) struct PacketQueue {
-    /// With their numbers, which tell where one belongs that comes back.
+    /// Packets with their numbers, which tell where a returned packet belongs.
     queue: VecDeque<(u64, Vec<u8>)>,
     next: u64,
     bytes: u64,
@@ -18,7 +19,7 @@ pub(super) struct PacketQueue {
 }
 
 impl PacketQueue {
-    /// Adds a packet at the tail; false where it is full.
+    /// Adds a packet at the tail. Returns false if the queue is full.
     pub(super) fn push(&mut self, packet: &[u8], most: u64) -> bool {
         if self.bytes + packet.len() as u64 > most {
             return false;
@@ -28,8 +29,7 @@ impl PacketQueue {
         true
     }
 
-    /// A packet that was taken did not leave: it goes back to its place, also where the queue is
-    /// full by now.
+    /// Returns a packet that did not leave to its place, even if the queue is full by now.
     pub(super) fn insert(&mut self, number: u64, packet: &[u8]) {
         let mut buffer = self.spare.pop().unwrap_or_default();
         buffer.extend_from_slice(packet);
@@ -39,12 +39,12 @@ impl PacketQueue {
         self.queue.insert(at, (number, buffer));
     }
 
-    /// Bytes of the packet that comes next.
+    /// Length of the next packet, in bytes.
     pub(super) fn first(&self) -> Option<usize> {
         self.queue.front().map(|(_, p)| p.len())
     }
 
-    /// Takes the next one, appended to a frame: its number.
+    /// Removes the next packet and appends it to a frame. Returns its number.
     pub(super) fn take(&mut self, frame: &mut Vec<u8>) -> Option<u64> {
         let (number, mut packet) = self.queue.pop_front()?;
         frame.extend_from_slice(&packet);
@@ -57,11 +57,11 @@ impl PacketQueue {
         Some(number)
     }
 
-    /// Bytes on the wire of what waits.
+    /// Bytes on the wire of all queued packets.
     pub(super) fn wire(&self) -> u64 {
         self.wire
     }
-    /// Whether none waits.
+    /// Whether the queue is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }

@@ -1,29 +1,30 @@
-//! What is known of another host.
+//! State about another host: its address, its agent's epoch, its turn queue, and its streams that
+//! have ended.
 
 use super::packets::PacketQueue;
 use std::collections::{BTreeMap, VecDeque};
 use timeplane_protocol::wire::MacAddress;
 
-/// Ended streams of a peer that are remembered one by one.
+/// Maximum number of ended streams of a peer that are remembered individually.
 const MAX_ENDED: usize = 65_536;
 
-/// Whose turn it is to send.
+/// A sender that waits for its turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Turn {
     Packets,
     Stream(u32),
 }
 
-/// Another host.
+/// State about another host.
 #[derive(Debug)]
 pub(super) struct Peer {
     pub(super) mac: MacAddress,
-    /// Of its agent, the newest that has been heard of.
+    /// The newest known epoch of its agent.
     pub(super) epoch: Option<u32>,
-    /// Who waits to send to it, the next one first.
+    /// Senders to this host that wait for their turn, the next one first.
     pub(super) ready: VecDeque<Turn>,
     pub(super) packets: PacketQueue,
-    /// Streams that come from it.
+    /// Number of open streams from this host.
     pub(super) incoming: usize,
     pub(super) ended: Ended,
 }
@@ -40,7 +41,7 @@ impl Peer {
         }
     }
 
-    /// Takes a stream out of its turn.
+    /// Removes a stream from the queue of turns.
     pub(super) fn forget_turn(&mut self, stream: u32) {
         self.ready.retain(|&t| t != Turn::Stream(stream));
     }
@@ -49,16 +50,16 @@ impl Peer {
 /// How a stream of a peer ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Ending {
-    /// All of it had come, and its sender was told.
+    /// All bytes had arrived, and its sender was told.
     Complete,
-    /// Nobody wanted it, or its sender gave it up.
+    /// Either side gave it up.
     GivenUp,
 }
 
-/// Streams of a peer that are over, so that a late frame does not begin one again.
+/// Streams of a peer that have ended, so that a late frame does not start one again.
 #[derive(Debug, Default)]
 pub(super) struct Ended {
-    /// All below it are over, and how is forgotten.
+    /// All streams with lower numbers have ended; how is forgotten.
     below: u32,
     streams: BTreeMap<u32, Ending>,
 }

@@ -1,24 +1,24 @@
-//! The bytes of a stream between two offsets, in chunks that come with the bytes and go with them.
+//! The bytes of a stream between two offsets. They are kept in chunks, which are allocated as bytes
+//! arrive and reused once bytes are released.
 
 use std::collections::VecDeque;
 
-/// Bytes of a chunk: ten frames, so that few frames cross from one into the next.
+/// Size of a chunk, in bytes. It holds ten frames, so that few frames cross into the next one.
 const CHUNK: usize = 16 * 1024;
-/// Chunks that are kept for what comes next, so that a stream that flows allocates nothing.
+/// Number of spare chunks, so that a steady stream allocates nothing.
 const SPARE: usize = 2;
 
-/// Bytes by their offset in the stream. Holes are allowed; what lies below the last release is
-/// gone.
+/// Bytes by their offset in the stream. Holes are allowed. Bytes below the last release are gone.
 #[derive(Debug, Default)]
 pub(super) struct Ring {
-    /// Chunks that are gone, which is the number of the first one here.
+    /// Number of released chunks, which is the number of the first chunk kept.
     gone: u64,
     chunks: VecDeque<Option<Box<[u8]>>>,
     spare: Vec<Box<[u8]>>,
 }
 
 impl Ring {
-    /// Puts bytes at an offset, not below what was released.
+    /// Writes bytes at an offset, which must not be below the last release.
     pub(super) fn write(&mut self, mut at: u64, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let (index, from) = self.place(at);
@@ -34,7 +34,7 @@ impl Ring {
         }
     }
 
-    /// The bytes from `at` on, `len` of them, piece by piece; all of them were written.
+    /// Yields `len` bytes from `at` on, in pieces. All of them must have been written.
     pub(super) fn read(&self, mut at: u64, len: usize, mut piece: impl FnMut(&[u8])) {
         let mut left = len;
         while left > 0 {
@@ -46,7 +46,7 @@ impl Ring {
         }
     }
 
-    /// Bytes below this offset are needed no more.
+    /// Releases the bytes below this offset.
     pub(super) fn release(&mut self, below: u64) {
         while self.gone < below / CHUNK as u64 {
             self.gone += 1;
@@ -58,7 +58,7 @@ impl Ring {
         }
     }
 
-    /// Forgets everything, and gives the memory back.
+    /// Releases all bytes, and frees the memory.
     pub(super) fn clear(&mut self) {
         *self = Self { gone: self.gone, ..Self::default() };
     }
@@ -68,7 +68,7 @@ impl Ring {
         ((self.chunks.iter().flatten().count() + self.spare.len()) * CHUNK) as u64
     }
 
-    /// Which chunk holds an offset, and where in it.
+    /// The chunk that holds an offset, and the position in it.
     fn place(&self, at: u64) -> (usize, usize) {
         ((at / CHUNK as u64 - self.gone) as usize, (at % CHUNK as u64) as usize)
     }

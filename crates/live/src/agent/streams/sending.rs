@@ -1,14 +1,15 @@
-//! Which frame leaves next.
+//! Building of frames: streams and IP packets to a host take turns, and frames that the gate
+//! refused are sent again.
 
 use super::peer::Turn;
-use super::types::What;
+use super::types::SentItem;
 use super::{Attention, Sent, Streams, Timer, frames};
 use timeplane_model::{Bytes, HostId, Time};
 use timeplane_protocol::wire::{DataHeader, DataKind, MIN_FRAME};
 
 impl Streams {
-    /// Bytes on the wire that wait to be sent now, for each destination where there are any: as
-    /// many as they take in the fewest frames.
+    /// The backlog of each destination that has one: bytes on the wire, in the fewest possible
+    /// frames.
     pub fn backlog(&self) -> Vec<(HostId, Bytes)> {
         let max_payload = u64::from(self.config.max_payload());
         let waiting = self.peers.iter().map(|(&host, peer)| {
@@ -23,13 +24,13 @@ impl Streams {
         waiting.filter(|(_, bytes)| bytes.get() > 0).collect()
     }
 
-    /// Whether anything waits to be sent to a host. Cheap.
+    /// Whether there is backlog for a host. Cheap.
     pub fn waits(&self, to: HostId) -> bool {
         self.peers.get(&to).is_some_and(|p| !p.ready.is_empty())
     }
 
-    /// Tells whether what was done since `before` needs the agent's loop: something waits for a
-    /// destination for which nothing did, or a deadline has come nearer.
+    /// Whether changes since `before` need the agent's loop: a destination without backlog has got
+    /// some, or the next deadline is earlier.
     pub fn needs_loop(&self, before: Attention) -> bool {
         let is_sooner = match (self.deadline(), before.deadline) {
             (Some(now), Some(then)) => now < then,
@@ -38,17 +39,17 @@ impl Streams {
         is_sooner || self.awoken != before.awoken
     }
 
-    /// To be given to [`Streams::needs_loop`] later.
+    /// The current state, for a later call of [`Streams::needs_loop`].
     pub fn attention(&self) -> Attention {
         Attention { awoken: self.awoken, deadline: self.deadline() }
     }
 
-    /// Builds the next frame to a host into `frame`, as that of a class, with at most `most_wire`
-    /// bytes on the wire (preamble, FCS and gap are among them). Streams and IP packets take turns;
-    /// a stream's frame is cut to what there is room for. `None`, and an empty frame, where nothing
-    /// waits or nothing fits.
+    /// Builds the next frame of a class to a host into `frame`, with at most `most_wire` bytes on
+    /// the wire (preamble, FCS and inter-frame gap included). Streams and IP packets take turns; a
+    /// stream's frame is shortened to fit. Returns `None`, and leaves `frame` empty, if there is no
+    /// backlog or nothing fits.
     ///
-    /// It counts as sent. What does not leave is given back to [`Streams::unsent`].
+    /// The frame counts as sent. Return a frame that does not leave with [`Streams::unsent`].
     pub fn next_frame(
         &mut self,
         now: Time,
@@ -84,7 +85,7 @@ impl Streams {
             match turn {
                 Turn::Packets => {
                     if peer.packets.first().is_some_and(|len| len as u64 > room) {
-                        // It keeps its turn, and others go first.
+                        // The packet keeps its turn, and others go first.
                         at += 1;
                         continue;
                     }
@@ -96,7 +97,7 @@ impl Streams {
                     header.payload = (frame.len() - DataHeader::BYTES) as u16;
                     self.counters.packets_sent += 1;
                     self.counters.packet_bytes_sent += u64::from(header.payload);
-                    break What::Packet(number);
+                    break SentItem::Packet(number);
                 }
                 Turn::Stream(number) => {
                     peer.ready.remove(at);
@@ -115,7 +116,7 @@ impl Streams {
                     self.counters.frames_sent += 1;
                     self.counters.bytes_sent += u64::from(header.payload);
                     self.counters.frames_resent += u64::from(piece.retransmission);
-                    break What::Stream(number, piece);
+                    break SentItem::Stream(number, piece);
                 }
             }
         };
@@ -123,28 +124,28 @@ impl Streams {
         if frame.len() < MIN_FRAME {
             frame.resize(MIN_FRAME, 0);
         }
-        if let What::Stream(number, _) = what {
+        if let SentItem::Stream(number, _) = what {
             self.set_sending_timer(number);
         }
         Some(Sent { to, what })
     }
 
-    /// A frame did not leave, as the gate refused it: it is sent again, before all others. Of
-    /// several, the last one is given back first.
+    /// Returns a frame that the gate refused. It is sent again before all others. Return the last
+    /// one of several first.
     pub fn unsent(&mut self, sent: Sent, frame: &[u8]) {
         let Ok((header, payload)) = DataHeader::parse(frame) else { return };
         let Some(peer) = self.peers.get_mut(&sent.to) else { return };
         self.counters.frames_refused += 1;
         let bytes = u64::from(header.payload);
         match sent.what {
-            What::Packet(number) => {
+            SentItem::Packet(number) => {
                 self.counters.packets_sent -= 1;
                 self.counters.packet_bytes_sent -= bytes;
                 peer.packets.insert(number, payload);
                 peer.ready.retain(|&t| t != Turn::Packets);
                 peer.ready.push_front(Turn::Packets);
             }
-            What::Stream(number, piece) => {
+            SentItem::Stream(number, piece) => {
                 self.counters.frames_sent -= 1;
                 self.counters.bytes_sent -= bytes;
                 self.counters.frames_resent -= u64::from(piece.retransmission);
@@ -160,8 +161,7 @@ impl Streams {
         }
     }
 
-    /// Puts a stream among those that wait for their turn, if it has something to send; and sets
-    /// its timer.
+    /// Queues a stream for its turn if it has something to send, and sets its timer.
     pub(super) fn make_ready(&mut self, number: u32) {
         let Some(stream) = self.sending.get_mut(&number) else { return };
         if !stream.ready && stream.backlog() > 0 {

@@ -1,4 +1,5 @@
-//! What programs and the agent's loop see of streams.
+//! Public types of streams: configuration, identifiers, errors, progress and counters. Programs and
+//! the agent's loop use them.
 
 use serde::Serialize;
 use timeplane_model::{Bytes, HostId, Time};
@@ -8,28 +9,27 @@ use timeplane_transport::{RawConfig, RawFrame};
 /// How a host's streams are sent and received.
 #[derive(Clone, Debug)]
 pub struct StreamsConfig {
-    /// This host.
+    /// Number of this host.
     pub host: HostId,
-    /// Its address: frames for others are not taken.
+    /// MAC address of this host. Frames for other addresses are rejected.
     pub mac: MacAddress,
-    /// Counts the starts of this agent.
+    /// Number of this start of the agent.
     pub epoch: u32,
-    /// The longest packet of the network, bytes without Ethernet's header; at least 576, what less
-    /// than that is counts as 576.
+    /// MTU of the network, in bytes without Ethernet's header. Values below 576 count as 576.
     pub mtu: u32,
-    /// Bytes of a stream that its sender keeps until they are acknowledged. All hosts have to agree
-    /// on it: a receiver keeps up to twice as much. Less than four frames count as four.
+    /// Bytes of a stream that its sender keeps until they are acknowledged. It must be equal on all
+    /// hosts, as a receiver keeps up to twice as much. Values below four frames count as four.
     pub send_buffer: Bytes,
-    /// IP packets that wait for a destination, bytes.
+    /// Size of the queue of IP packets for each destination, in bytes.
     pub packet_queue: Bytes,
-    /// Timers of the repair. A sender should wait longer than a receiver's reports take, which come
-    /// after 20 ms at the latest.
+    /// Timers of the repair. The resend timeout should exceed the time until a receiver's report,
+    /// which is at most 20 ms.
     pub raw: RawConfig,
 }
 
 impl StreamsConfig {
-    /// The usual: an MTU of 1500, 4 MiB a stream, 1 MiB of packets a destination, senders that ask
-    /// after 50 ms.
+    /// Defaults: an MTU of 1500 B, 4 MiB for each stream, 1 MiB of packets for each destination,
+    /// and a resend timeout of 50 ms.
     pub fn new(host: HostId, mac: MacAddress, epoch: u32) -> Self {
         Self {
             host,
@@ -42,18 +42,19 @@ impl StreamsConfig {
         }
     }
 
-    /// The largest payload of a frame, bytes; the MTU of a TUN interface whose packets are carried.
+    /// The largest payload of a frame, in bytes. It is the MTU of a TUN interface whose packets are
+    /// carried.
     pub fn max_payload(&self) -> u32 {
         self.mtu.clamp(576, u32::from(u16::MAX)) - super::frames::HEADER as u32
     }
 }
 
-/// A stream that this host sends. Numbers are not used again while the agent runs.
+/// A stream that this host sends. Numbers are not reused while the agent runs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct StreamId(pub(super) u32);
 
 impl StreamId {
-    /// As frames name it.
+    /// The stream's number in frames.
     pub fn number(self) -> u32 {
         self.0
     }
@@ -76,41 +77,41 @@ pub struct IncomingId {
 }
 
 impl IncomingId {
-    /// Who sends it.
+    /// The host that sends it.
     pub fn from(self) -> HostId {
         self.host
     }
 }
 
-/// Why a stream is not to be had.
+/// Why an operation on a stream failed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum StreamError {
-    /// A destination that nobody has told of.
+    /// The destination is unknown.
     #[error("unknown host {}", .0.0)]
     UnknownHost(HostId),
-    /// A stream that was never opened, or has been forgotten.
+    /// The stream was never opened, or has ended.
     #[error("stream {0} is not open")]
     UnknownStream(u32),
-    /// Bounds are reached.
+    /// A limit is reached.
     #[error("{have} {what} are open: no more are allowed")]
     TooMany {
-        /// Of what.
+        /// The limited objects, as `streams`.
         what: &'static str,
-        /// How many there are.
+        /// Current number.
         have: usize,
     },
     /// More is written than was declared.
     #[error("{found} B written to a stream that was declared with {declared} B")]
     TooLong {
-        /// The stream's length.
+        /// Declared length of the stream, in bytes.
         declared: u64,
-        /// With what was to be written.
+        /// Length with the rejected bytes.
         found: u64,
     },
     /// The stream had been finished, or has its declared length.
     #[error("the stream is finished: nothing more can be written")]
     Finished,
-    /// Nobody takes it.
+    /// The receiver has given the stream up.
     #[error("host {} closed the stream: no program listens at its port, the program stopped reading, or the agent was restarted", .host.0)]
     GivenUp {
         /// The destination.
@@ -118,7 +119,7 @@ pub enum StreamError {
     },
 }
 
-/// How far a stream is that this host sends.
+/// Progress of a stream that this host sends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Outgoing {
     /// The destination.
@@ -127,29 +128,31 @@ pub struct Outgoing {
     pub accepted: u64,
     /// Bytes of these that the receiver's agent has.
     pub acknowledged: u64,
-    /// Frames of it that were sent again.
+    /// Retransmitted frames.
     pub resent: u64,
-    /// The program has finished, and the receiver's agent has everything.
+    /// Whether the program has finished, and the receiver's agent has everything.
     pub complete: bool,
-    /// The receiver takes no more, as [`StreamError::GivenUp`] says; the rest does not arrive.
+    /// Whether the receiver has given it up, as in [`StreamError::GivenUp`]. The rest does not
+    /// arrive.
     pub given_up: bool,
 }
 
-/// What there is to read of a stream.
+/// Result of reading a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Read {
-    /// So many bytes were put into the buffer.
+    /// Number of bytes written to the buffer.
     Bytes(usize),
-    /// None now; or no room for any.
+    /// No bytes are available now, or the buffer is empty.
     Nothing,
-    /// The stream has ended, and all of it was read.
+    /// The stream has ended, and all of its bytes were read.
     End,
-    /// The rest will never come: the sender's program is gone, or its agent was started anew. Also
-    /// where the stream has been closed here.
+    /// The rest will never arrive: the sender's program is gone, its agent was restarted, or the
+    /// stream was closed here.
     Broken,
 }
 
-/// What the agent's loop had to look after at some moment.
+/// The pending work of the agent's loop at some moment. See
+/// [`Streams::needs_loop`](super::Streams::needs_loop).
 #[derive(Clone, Copy, Debug)]
 pub struct Attention {
     pub(super) awoken: u64,
@@ -160,70 +163,69 @@ pub struct Attention {
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
     pub(super) to: HostId,
-    pub(super) what: What,
+    pub(super) what: SentItem,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum What {
+pub(super) enum SentItem {
     Packet(u64),
     Stream(u32, RawFrame),
 }
 
-/// What streams have counted. Bytes are payload.
+/// Counters of streams. Bytes are payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StreamCounters {
     /// Frames of streams that were sent.
     pub frames_sent: u64,
-    /// Their bytes.
+    /// Payload bytes of these frames.
     pub bytes_sent: u64,
     /// Frames of these whose bytes had been sent before.
     pub frames_resent: u64,
-    /// Frames, packets too, that did not leave: the gate refused them. They are not among those
-    /// sent.
+    /// Frames, of streams and packets, that the gate refused. They do not count as sent.
     pub frames_refused: u64,
-    /// Frames of streams that came.
+    /// Frames of streams that were received.
     pub frames_received: u64,
-    /// Bytes of streams that came for the first time.
+    /// Bytes of streams that were received for the first time.
     pub bytes_received: u64,
-    /// Frames of streams of which nothing was new.
+    /// Frames of streams without new bytes.
     pub frames_duplicate: u64,
-    /// Frames beyond what is kept of a stream.
+    /// Frames beyond the buffer of a stream.
     pub frames_beyond: u64,
-    /// Frames that came while nobody listened at their port.
+    /// Frames that arrived while no program listened at their port.
     pub frames_unheard: u64,
-    /// Frames of new streams while their sender had as many as are allowed.
+    /// Frames of new streams whose sender had reached the limit of open streams.
     pub frames_crowded: u64,
-    /// Frames that cannot be read, or contradict what came before.
+    /// Frames that are invalid or contradict earlier ones.
     pub frames_malformed: u64,
     /// Frames of agents that have been replaced.
     pub frames_stale: u64,
-    /// Frames for another address, or of hosts that are not known.
+    /// Frames for another address, or of unknown hosts.
     pub frames_foreign: u64,
     /// Reports that were sent.
     pub reports_sent: u64,
-    /// Reports that came.
+    /// Reports that were received.
     pub reports_received: u64,
     /// IP packets that were sent.
     pub packets_sent: u64,
-    /// Their bytes.
+    /// Bytes of these packets.
     pub packet_bytes_sent: u64,
-    /// IP packets that came.
+    /// IP packets that were received.
     pub packets_received: u64,
-    /// Their bytes.
+    /// Bytes of these packets.
     pub packet_bytes_received: u64,
-    /// IP packets that found no room in their queue, were too long for a frame, or went to hosts
-    /// that are not known.
+    /// IP packets that found their queue full, were too long for a frame, or were for unknown
+    /// hosts.
     pub packets_dropped: u64,
     /// Streams that were opened here.
     pub streams_opened: u64,
-    /// Streams that were delivered as a whole.
+    /// Streams that were delivered completely.
     pub streams_delivered: u64,
-    /// Streams of this host that their receivers gave up.
+    /// Streams of this host that their receivers have given up.
     pub streams_given_up: u64,
-    /// Streams that programs here were given.
+    /// Streams that programs of this host have accepted.
     pub streams_accepted: u64,
-    /// Streams that came here and broke.
+    /// Incoming streams that broke.
     pub streams_broken: u64,
-    /// Streams that came here and nobody listened for.
+    /// Incoming streams for which no program listened.
     pub streams_refused: u64,
 }

@@ -95,7 +95,8 @@ impl Handovers {
         Some(self.turns.last()?.0)
     }
 
-    /// Does what is due at `at`: closes links that devices leave, and names those that open.
+    /// Performs the handovers due at `at`: closes links that devices leave, and returns those that
+    /// open.
     pub fn due(&mut self, air: &mut AirLinks, at: SimTime) -> DueHandovers {
         let mut due = DueHandovers::default();
         while let Some((_, turn, d, to, until)) = self.turns.pop_if(|t| t.0 <= at) {

@@ -79,7 +79,7 @@ impl Frame {
             .product()
     }
 
-    /// Draws whether all of it is right.
+    /// Draws whether the whole frame is received without errors.
     pub fn is_received(&self, stream: &mut Xoshiro256PlusPlus) -> bool {
         let octets = self.coded.map_or(0, |c| c.1);
         happens(self.success(0, octets), stream)

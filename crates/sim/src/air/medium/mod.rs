@@ -239,7 +239,8 @@ impl Medium {
         self.contend(now, s);
     }
 
-    /// Does what is due at `now`, and tells what became of packets. Called at [`Medium::deadline`].
+    /// Handles all events up to `now` and returns the outcomes of packets. Call it at
+    /// [`Medium::deadline`].
     pub fn step(&mut self, now: SimTime) -> impl Iterator<Item = Outcome> + '_ {
         while let Some(&Reverse((at, due))) = self.due.peek()
             && at <= now
@@ -326,7 +327,7 @@ impl Medium {
         let planned = self.spec.access == Access::Planned;
         link.admit(now, l, if planned { 1 } else { LONGEST_FRAME }, &mut self.outcomes);
         if !link.can_send() {
-            // The queue discipline dropped all of it.
+            // The queue discipline dropped the whole queue.
             return self.contend(now, s);
         }
         let (mcs, length) = match link.fill(&self.spec.mac, planned) {

@@ -1,7 +1,7 @@
-//! Both ends of every flow: what hosts put on the wire, and what they do with what arrives.
+//! Both ends of every flow: hosts put its packets on the wire and process arrivals.
 //!
-//! The network is behind the [`Wire`] trait. The engine and the reference engine of the tests
-//! therefore drive the very same ends. [`sending`] works on the senders of flows, [`receiving`] on
+//! The network is behind the [`Wire`] trait, so the engine and the tests' reference engine drive
+//! the same code. [`sending`] works on the senders of flows, [`receiving`] on
 //! their receivers.
 
 mod queue;
@@ -113,7 +113,7 @@ pub struct Config {
     pub routes_change: bool,
     /// Seed of the packet sizes.
     pub packet_seed: u64,
-    /// Whether a datagram may be fragmented where only a part of it fits.
+    /// Whether a datagram may be fragmented if only a part of it fits.
     pub fragments: bool,
     /// The class of TCP's acknowledgements; that of their flow where `None`.
     pub acknowledgements: Option<u8>,
@@ -294,8 +294,8 @@ impl Endpoints {
     }
 
     /// Sets the congestion window of a TCP sender from outside, as [`Sender::steer`] does, or
-    /// returns it to its own congestion control. It sends at once what it then may. `false` where
-    /// no such TCP flow is in progress.
+    /// returns it to its own congestion control. It sends at once what the window then allows.
+    /// Returns `false` if no such TCP flow is in progress.
     pub fn steer(&mut self, at: SimTime, number: u32, steering: Option<Steering>, wire: &mut impl Wire) -> bool {
         let Some(key) = self.flows.key_of(number) else { return false };
         let SenderTransport::Tcp(sender) = &mut self.flows.get_mut(key).sender.transport else { return false };

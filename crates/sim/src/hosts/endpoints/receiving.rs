@@ -42,7 +42,7 @@ impl Endpoints {
         }
     }
 
-    /// New bytes of a flow have arrived: the engine hears of it when they were the last.
+    /// Notes new bytes of a flow; notifies the engine of the last ones.
     fn notify_received(&mut self, key: FlowKey) {
         let flow = self.flows.get(key);
         if self.notify == NotifyWhen::Received && flow.receiver.received == flow.bytes {

@@ -28,9 +28,9 @@ fn data_packet(key: FlowKey, flow: &Flow, hash: u32, bytes: u32, seq: u64, flags
 }
 
 impl Endpoints {
-    /// The next packet of a flow that holds bytes, of at most `largest` bytes without framing, as
-    /// it begins to leave at `at`. `None` where it holds none, or where the next one is larger and
-    /// cannot be divided.
+    /// The next packet of a flow, of at most `largest` bytes without framing, whose transmission
+    /// starts at `at`. `None` if the flow holds no bytes, or if its next packet is larger and cannot
+    /// be divided.
     pub fn next_packet(&mut self, at: SimTime, key: FlowKey, largest: u32) -> Option<Packet> {
         self.take_packet(at, key, largest).map(|p| p.0)
     }

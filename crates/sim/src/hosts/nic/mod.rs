@@ -60,7 +60,7 @@ pub struct Nic {
     paused: u8,
     /// When an event serves it next; later pending events are stale.
     pub armed: SimTime,
-    /// The queue of the current burst, and the bytes that are left of it.
+    /// The queue of the current burst, and the remaining bytes of the burst.
     burst: Option<(QueueId, u64)>,
     /// The queue after which the round robin continues.
     last: QueueId,

@@ -1,6 +1,6 @@
-//! When the queues of an interface may send, and what was booked in advance.
+//! Openings of gates: when the queues of an interface may send, and the bytes booked in advance.
 //!
-//! A opening is a grant that a host executes. It does not know whether its queue holds anything.
+//! An opening is a grant that a host executes, whether or not its queue holds packets.
 
 use crate::engine::time::SimTime;
 use crate::hosts::nic::QueueId;

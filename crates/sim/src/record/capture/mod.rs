@@ -2,8 +2,8 @@
 //!
 //! A capture does not change a run. It notes a packet when it lands: when its first bit left, over
 //! which link, and its fate. It thus shows what the run did, not what was planned. Packets of a
-//! [train](crate::network::Network::allow_trains) would be invisible, so trains are not used where
-//! there is a capture; results are the same.
+//! [train](crate::network::Network::allow_trains) would be invisible, so runs with a capture do not
+//! use trains; results are the same.
 //!
 //! - A frame that a host or a link sends has the time of its first bit. A frame that a host
 //!   receives has the time of its last bit.

@@ -33,8 +33,8 @@ pub(crate) struct Carried<'a> {
 }
 
 impl Tap<'_> {
-    /// When the first bit of a packet left that arrives at `arrival`; over the air, when it came
-    /// out of it.
+    /// The time at which the first bit of a packet left, given its `arrival`; over the air, the time
+    /// at which the medium delivered it.
     fn left(&self, on: Carried<'_>, arrival: SimTime) -> SimTime {
         let state = &self.wires.links[on.link as usize];
         let wire = state.wire(on.packet.bytes);

@@ -1,9 +1,9 @@
 //! One bottleneck in virtual time, which drives the senders and receivers of a few flows.
 //!
 //! Data passes impairments (loss, duplication, jitter that reorders), a FIFO queue with a limit and
-//! a marking threshold, a transmitter and a propagation delay; acknowledgements pass impairments
-//! and the same delay. After each step it checks what every driver may rely on: deadlines lie
-//! ahead, no flow waits for nothing, and what has arrived is what the receiver says.
+//! a marking threshold, a transmitter and a propagation delay. Acknowledgements pass impairments
+//! and the same delay. After each step it checks what every driver relies on: deadlines lie ahead,
+//! no flow waits without a reason, and the receiver's counts match what has arrived.
 #![allow(dead_code)] // Each test file uses a part of it.
 
 use std::cmp::Reverse;
@@ -14,28 +14,28 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use timeplane_model::{Bytes, Duration, Rate, Time};
 use timeplane_transport::{Ack, Arrival, HEADER_BYTES, Receiver, Segment, Sender, Steering, TcpConfig};
 
-/// What the path does to packets. The default is 1 ms each way and nothing else.
+/// Properties of the path. The default is 1 ms each way without impairments.
 #[derive(Clone, Debug)]
 pub struct PathConfig {
-    /// `None` transmits in no time.
+    /// Rate of the bottleneck; `None` transmits instantly.
     pub rate: Option<Rate>,
     pub propagation: Duration,
-    /// Bytes that may wait or be in transmission when a packet comes.
+    /// Maximum bytes in the queue and in transmission when a packet arrives.
     pub queue_limit: u64,
-    /// An ECN-capable packet that finds more than this many bytes is marked.
+    /// Bytes in the queue above which an arriving ECN-capable packet is marked.
     pub mark_above: u64,
-    /// Probabilities, of data and acknowledgements alike but for `ack_loss`.
+    /// Probabilities for data and acknowledgements; `ack_loss` is for acknowledgements only.
     pub loss: f64,
     pub ack_loss: f64,
     pub duplication: f64,
-    /// Extra delay, uniform up to this: reorders.
+    /// Additional delay, uniform up to this; it reorders packets.
     pub jitter: Duration,
-    /// The same for acknowledgements only. Of a packet's transmission time, it breaks the lockstep
-    /// in which a full queue always drops the same flow's packets (Floyd, Jacobson: On traffic
-    /// phase effects, 1992).
+    /// Additional delay of acknowledgements only. If it is about a packet's transmission time, it
+    /// breaks the lockstep in which a full queue always drops the same flow's packets (Floyd,
+    /// Jacobson: On traffic phase effects, 1992).
     pub ack_jitter: Duration,
-    /// Drop these transmissions of data segments (the first is number 0), and these SYNs, SYN-ACKs
-    /// and so on.
+    /// Transmissions of data segments to drop (the first is number 0), and of SYNs, SYN-ACKs and so
+    /// on.
     pub drop_data: BTreeSet<u64>,
     pub drop_control: BTreeSet<u64>,
     pub seed: u64,
@@ -60,7 +60,7 @@ impl Default for PathConfig {
     }
 }
 
-/// Something that a test may want to see.
+/// An event that a test may check.
 #[derive(Clone, Copy, Debug)]
 pub enum Event {
     Sent(Segment),
@@ -85,7 +85,8 @@ pub struct Flow {
     arrived: Vec<bool>,
     prefix: usize,
     unique: u64,
-    /// What its application has given it, and the flow that gets what this one's receiver has.
+    /// Bytes that the application has given it, and the flow that gets what this one's receiver
+    /// has.
     limit: u64,
     relay_to: Option<usize>,
 }
@@ -95,9 +96,9 @@ pub struct Path {
     pub flows: Vec<Flow>,
     config: PathConfig,
     rng: Xoshiro256PlusPlus,
-    /// Ordered by time and then by number.
+    /// Ordered by time, then by number.
     heap: BinaryHeap<Reverse<(Time, u64)>>,
-    /// What the events carry; slots are used again.
+    /// Content of the events; entries are reused.
     packets: Vec<(usize, Packet)>,
     free: Vec<usize>,
     number: u64,
@@ -110,7 +111,7 @@ pub struct Path {
     pub queue_seen: (u128, u64, u64),
 }
 
-/// Bits of a heap entry's number that say where the packet is.
+/// Number of bits of a heap entry's number that locate the packet.
 const SLOT_BITS: u32 = 24;
 
 impl Path {
@@ -156,7 +157,7 @@ impl Path {
         self.push(start, self.flows.len() - 1, Packet::Start);
     }
 
-    /// What has been accepted by the queue leaves at the old rate.
+    /// Changes the rate. Packets in the queue leave at the old rate.
     pub fn set_rate(&mut self, rate: Rate) {
         self.config.rate = Some(rate);
     }
@@ -166,7 +167,7 @@ impl Path {
         self.config.ack_loss = loss;
     }
 
-    /// Steers a flow now, or gives it back its own control.
+    /// Steers a flow now, or returns it to its own control.
     pub fn steer(&mut self, flow: usize, steering: Option<Steering>) {
         match steering {
             Some(steering) => self.flows[flow].sender.steer(self.now, steering),
@@ -175,14 +176,14 @@ impl Path {
         self.pump(flow, &mut |_, _, _, _| {});
     }
 
-    /// The application has so many bytes by now.
+    /// Sets the number of bytes that the application has so far.
     pub fn limit(&mut self, flow: usize, bytes: u64) {
         self.flows[flow].limit = bytes;
         self.flows[flow].sender.limit_to(bytes);
         self.pump(flow, &mut |_, _, _, _| {});
     }
 
-    /// One flow sends what the other has brought: a connection that is split.
+    /// Makes one flow send what the other has delivered: a split connection.
     pub fn relay(&mut self, from: usize, to: usize) {
         self.flows[from].relay_to = Some(to);
         self.limit(to, 0);
@@ -304,7 +305,7 @@ impl Path {
         }
     }
 
-    /// The earliest deadline of all, and whose.
+    /// The earliest deadline and its flow.
     fn timer(&self) -> Option<(Time, usize)> {
         let deadlines = self.flows.iter().enumerate().filter(|(_, f)| f.finished.is_none()).filter_map(|(i, f)| {
             [f.sender.deadline(), f.receiver.deadline()].into_iter().flatten().min().map(|at| (at, i))
@@ -364,7 +365,7 @@ impl Path {
         }
         let now = self.now;
         let f = &mut self.flows[flow];
-        // An acknowledgement may come in the very instant of a timeout, which is then still due.
+        // An acknowledgement may arrive at the very time of a timeout, which is then still due.
         assert!(f.sender.deadline().is_none_or(|at| at >= now), "a deadline in the past at {now:?}");
         if f.sender.is_done() {
             assert!(f.receiver.is_complete());
@@ -377,7 +378,7 @@ impl Path {
 }
 
 impl Flow {
-    /// Whether it may rest until somebody steers it or gives it more bytes.
+    /// Whether the flow may rest until it is steered or gets more bytes.
     fn may_wait(&self) -> bool {
         let sent = self.bytes - self.sender.unsent();
         self.sender.cwnd() == 0 || (self.sender.acknowledged() == sent && self.limit < self.bytes)
@@ -397,7 +398,7 @@ impl Flow {
         }
     }
 
-    /// Every byte that has arrived is delivered once and in order.
+    /// Checks that every byte that has arrived is delivered once and in order.
     fn check_delivery(&self) {
         if !self.arrived.is_empty() {
             assert_eq!(self.receiver.received(), self.prefix as u64);

@@ -1,4 +1,4 @@
-//! What several test files share.
+//! Helpers that several test files share.
 #![allow(dead_code)]
 
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ pub fn load(workload: &Workload, hosts: u32) -> Result<Source, WorkloadError> {
     Source::load(workload, Path::new(env!("CARGO_TARGET_TMPDIR")), &fabric(hosts), MTU)
 }
 
-/// A file of this content in the tests' folder, which [`load`] looks in.
+/// Writes a file of this content to the tests' folder, in which [`load`] looks.
 pub fn file(name: &str, content: impl AsRef<[u8]>) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::write(&path, content).unwrap();

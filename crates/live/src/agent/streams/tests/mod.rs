@@ -1,4 +1,5 @@
-//! Two hosts, and a network between them that loses, repeats, cuts and delays.
+//! Tests of streams between two hosts. The network between them loses, duplicates, truncates and
+//! delays frames.
 
 mod rules;
 mod transfer;
@@ -8,9 +9,9 @@ use std::collections::BTreeMap;
 
 pub(super) const A: HostId = HostId(1);
 pub(super) const B: HostId = HostId(2);
-/// Of the agent of `B`; that of `A` is in its first one.
+/// Epoch of the agent of `B`; that of `A` is 1.
 pub(super) const B_EPOCH: u32 = 5;
-/// What a full frame takes.
+/// Bytes on the wire of a full frame.
 pub(super) const FULL: u64 = 1538;
 
 pub(super) fn mac(host: HostId) -> MacAddress {
@@ -28,7 +29,7 @@ pub(super) fn host(id: HostId, epoch: u32, send_buffer: u64) -> Streams {
     streams
 }
 
-/// Numbers by chance (SplitMix64).
+/// Random numbers (SplitMix64).
 #[derive(Clone)]
 pub(super) struct Dice(pub(super) u64);
 

@@ -1,4 +1,5 @@
-//! What holds beside: bounds, refusals, epochs, and frames that nobody should have sent.
+//! Tests of limits, refusals and epochs. Invalid frames, and frames that no host should have sent,
+//! must change nothing.
 
 use super::*;
 use proptest::prelude::*;
@@ -332,8 +333,8 @@ proptest! {
             let owner = if kind == DataKind::Repair { 1 } else { B_EPOCH };
             let (epoch, stream) = if wild { (epoch, stream) } else { (owner, stream % 4) };
             let mut at = offset;
-            let gaps: Vec<_> = steps.iter().map(|(skip, long)| { let from = at + skip; at = from + long; (from, at) }).collect();
-            let payload = if kind == DataKind::Repair { encode_repair(if wild { u64::MAX } else { offset }, gaps.into_iter().filter(|_| !wild)) } else { bytes };
+            let missing: Vec<_> = steps.iter().map(|(skip, long)| { let from = at + skip; at = from + long; (from, at) }).collect();
+            let payload = if kind == DataKind::Repair { encode_repair(if wild { u64::MAX } else { offset }, missing.into_iter().filter(|_| !wild)) } else { bytes };
             let offset = if kind == DataKind::Repair { u64::from(B_EPOCH) + u64::from(wild) } else { offset };
             let header = DataHeader {
                 destination: mac(A), source: mac(B), kind, class: 0, payload: payload.len() as u16, host: B, epoch, stream, port: 0, offset, length,

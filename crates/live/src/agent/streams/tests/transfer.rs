@@ -1,4 +1,6 @@
-//! Whatever the network does, every accepted byte comes out once and in order.
+//! Tests of delivery. Whatever the network does, every accepted byte arrives once and in order.
+//!
+//! Streams of random lengths run both ways, with losses, duplicates, truncation and jitter.
 
 use super::*;
 use proptest::prelude::*;

@@ -135,7 +135,7 @@ pub struct AirLink {
     open_data: usize,
     outstanding: Outstanding,
     discipline: QueueState,
-    /// Whether it carries nothing, and what it becomes once the frame in the air is over.
+    /// Whether the link is down, and its state after the frame in the air.
     down: bool,
     pending: Option<(u32, Mcs)>,
     /// Whether a frame is in the air, or waits for its answer.

@@ -1,8 +1,9 @@
 //! Prints the benchmark of the event loop.
 //!
 //! `speed` runs it in full, `speed quick` a tenth of it. `speed slots` runs the part with slots,
-//! `speed trains` ten times as much by trains only, `speed gates` trains without agents. `speed datagrams MS` or `speed tcp MS` runs one measurement over 120 hosts with MS
-//! milliseconds of arrivals.
+//! `speed trains` ten times as much by trains only, `speed gates` trains without agents. `speed
+//! datagrams MS` or `speed tcp MS` runs one measurement over 120 hosts with MS milliseconds of
+//! arrivals.
 
 use std::sync::Arc;
 use timeplane_model::Duration;

@@ -11,9 +11,9 @@
 //! has started on its next wire is not caught.
 //!
 //! Other elements learn of a failure, and of the return, after the detection time. Switches then
-//! route over the remaining elements, and packets without a route are lost as `no_route`. A host that cannot
-//! send keeps its flows. A controller that returns is a new one with the next epoch, and stays
-//! quiet until the grants of its predecessor have ended.
+//! route over the remaining elements, and packets without a route are lost as `no_route`. A host
+//! that cannot send keeps its flows. A controller that returns is a new one with the next epoch,
+//! and stays quiet until the grants of its predecessor have ended.
 
 use crate::engine::time::SimTime;
 use crate::hosts::endpoints::FlowQueue;

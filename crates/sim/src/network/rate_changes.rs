@@ -2,8 +2,8 @@
 //! the new one.
 //!
 //! Departures are computed when packets join a link. A link that will change therefore leaves the
-//! fast path: for each packet on it this module notes the time from which it could be sent. A change
-//! recomputes the departures of all queued packets. Other links have no extra cost.
+//! fast path: for each packet on it this module notes the time from which it could be sent. A
+//! change recomputes the departures of all queued packets. Other links have no extra cost.
 //!
 //! The fabric of a run has the highest rates, so bounds and ideal times hold. A TDMA controller
 //! that knows of changes ahead lets no slot last across one, and plans each round at the rates of

@@ -26,9 +26,9 @@ pub(crate) fn ahead(fabric: &Fabric, from: HostId, to: HostId, hash: u32) -> Ahe
 
 /// The link that each switch takes towards a host.
 ///
-/// Each switch has a row with its links towards the switches that have hosts. A row whose entries are
-/// all equal, as on the way up a tree, is stored once. The table of a large fabric then fits into
-/// the cache.
+/// Each switch has a row with its links towards the switches that have hosts. A row whose entries
+/// are all equal, as on the way up a tree, is stored once. The table of a large fabric then fits
+/// into the cache.
 #[derive(Debug)]
 pub(crate) struct Routes {
     hosts: u32,

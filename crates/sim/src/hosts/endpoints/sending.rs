@@ -29,8 +29,8 @@ fn data_packet(key: FlowKey, flow: &Flow, hash: u32, bytes: u32, seq: u64, flags
 
 impl Endpoints {
     /// The next packet of a flow, of at most `largest` bytes without framing, whose transmission
-    /// starts at `at`. `None` if the flow holds no bytes, or if its next packet is larger and cannot
-    /// be divided.
+    /// starts at `at`. `None` if the flow holds no bytes, or if its next packet is larger and
+    /// cannot be divided.
     pub fn next_packet(&mut self, at: SimTime, key: FlowKey, largest: u32) -> Option<Packet> {
         self.take_packet(at, key, largest).map(|p| p.0)
     }

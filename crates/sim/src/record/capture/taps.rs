@@ -33,8 +33,8 @@ pub(crate) struct Carried<'a> {
 }
 
 impl Tap<'_> {
-    /// The time at which the first bit of a packet left, given its `arrival`; over the air, the time
-    /// at which the medium delivered it.
+    /// The time at which the first bit of a packet left, given its `arrival`; over the air, the
+    /// time at which the medium delivered it.
     fn left(&self, on: Carried<'_>, arrival: SimTime) -> SimTime {
         let state = &self.wires.links[on.link as usize];
         let wire = state.wire(on.packet.bytes);

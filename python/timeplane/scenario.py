@@ -1436,7 +1436,7 @@ class Tdma(Values):
     round_slots: int = 32
     """Slots per round; a round is planned as a whole."""
     scheduler: str = "weighted_round_robin"
-    """Scheduling algorithm: `weighted_round_robin`, `conflict_free` or one that a program has
+    """Scheduling algorithm, as `timeplane list schedulers` names it, or one that a program has
     registered.
     """
     control_latency: Duration = "20 us"

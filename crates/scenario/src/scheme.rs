@@ -196,7 +196,7 @@ pub struct TdmaSpec {
     pub guard: Duration,
     /// Slots per round; a round is planned as a whole.
     pub round_slots: u32,
-    /// Scheduling algorithm: `weighted_round_robin`, `conflict_free` or one that a program has
+    /// Scheduling algorithm, as `timeplane list schedulers` names it, or one that a program has
     /// registered.
     pub scheduler: String,
     /// One-way latency between controller and hosts over the control network.

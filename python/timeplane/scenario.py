@@ -431,7 +431,7 @@ Access: TypeAlias = Literal["dcf", "dcf_without_collisions", "no_backoff", "toke
 #: - ``"wire"``: The wires, if there are any.
 AckPath: TypeAlias = Literal["air", "wire"]
 
-#: Measured antenna.
+#: Bundled antenna.
 #:
 #: - ``"narrow_beam"``: Horn with the narrow beam of the flyways measurements.
 #: - ``"wide_beam"``: Horn with the wide beam of the flyways measurements.

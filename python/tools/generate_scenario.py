@@ -28,7 +28,7 @@ ALTERNATIVES = {
     "host": "FailedHost",
     "relay": "FailedRelay",
 }
-#: The same of one choice only: its definition and the key.
+#: The same for one choice only: its name in Python and the key.
 OF_CHOICE = {
     ("DarkTime", "fixed"): "FixedDark",
     ("DarkTime", "between"): "DarkBetween",
@@ -184,7 +184,9 @@ class Generator:
         known = self.alternatives.get(name)
         if known:
             if known[1] != shape:
-                raise SystemExit(f"two alternatives are called {name}, with different values")
+                raise SystemExit(
+                    f"two alternatives are called {name}, with different values: name `{key}` of one choice in OF_CHOICE of {Path(__file__).name}"
+                )
             text = self.written[name]
             if about and about not in text and (name, about) not in self.told:
                 self.written[name] = text.replace('."""\n', f'. Or: {about}"""\n', 1)

@@ -255,7 +255,10 @@ class Generator:
                 return " = None"
             if kind == "bool":
                 return " = False"
-            return f" = field(default_factory={'list' if kind.startswith('list') else 'dict'})"
+            made = next((made for made in ("list", "dict") if kind.startswith(made)), None)
+            if made is None:
+                raise SystemExit(f"the schema has no default of `{name}`: write its default always, or make it an `Option`")
+            return f" = field(default_factory={made})"
         if isinstance(value, dict):
             inner = self.resolve(schema)
             assert inner.get("type") == "object", f"{name}: a default of {kind} that is no table"

@@ -431,7 +431,7 @@ Access: TypeAlias = Literal["dcf", "dcf_without_collisions", "no_backoff", "toke
 #: - ``"wire"``: The wires, if there are any.
 AckPath: TypeAlias = Literal["air", "wire"]
 
-#: Measured antenna.
+#: Bundled antenna.
 #:
 #: - ``"narrow_beam"``: Horn with the narrow beam of the flyways measurements.
 #: - ``"wide_beam"``: Horn with the wide beam of the flyways measurements.
@@ -1436,7 +1436,7 @@ class Tdma(Values):
     round_slots: int = 32
     """Slots per round; a round is planned as a whole."""
     scheduler: str = "weighted_round_robin"
-    """Scheduling algorithm: `weighted_round_robin`, `conflict_free` or one that a program has
+    """Scheduling algorithm, as `timeplane list schedulers` names it, or one that a program has
     registered.
     """
     control_latency: Duration = "20 us"

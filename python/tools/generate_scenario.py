@@ -28,7 +28,7 @@ ALTERNATIVES = {
     "host": "FailedHost",
     "relay": "FailedRelay",
 }
-#: The same of one choice only: its definition and the key.
+#: The same for one choice only: its name in Python and the key.
 OF_CHOICE = {
     ("DarkTime", "fixed"): "FixedDark",
     ("DarkTime", "between"): "DarkBetween",
@@ -184,7 +184,9 @@ class Generator:
         known = self.alternatives.get(name)
         if known:
             if known[1] != shape:
-                raise SystemExit(f"two alternatives are called {name}, with different values")
+                raise SystemExit(
+                    f"two alternatives are called {name}, with different values: name `{key}` of one choice in OF_CHOICE of {Path(__file__).name}"
+                )
             text = self.written[name]
             if about and about not in text and (name, about) not in self.told:
                 self.written[name] = text.replace('."""\n', f'. Or: {about}"""\n', 1)
@@ -253,7 +255,10 @@ class Generator:
                 return " = None"
             if kind == "bool":
                 return " = False"
-            return f" = field(default_factory={'list' if kind.startswith('list') else 'dict'})"
+            made = next((made for made in ("list", "dict") if kind.startswith(made)), None)
+            if made is None:
+                raise SystemExit(f"the schema has no default of `{name}`: write its default always, or make it an `Option`")
+            return f" = field(default_factory={made})"
         if isinstance(value, dict):
             inner = self.resolve(schema)
             assert inner.get("type") == "object", f"{name}: a default of {kind} that is no table"

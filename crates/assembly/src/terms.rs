@@ -1,4 +1,4 @@
-//! What a plan asks of the driver that runs its agents.
+//! The requirements of a plan on the driver that runs its agents.
 //!
 //! A driver delivers messages, keeps clocks and records tables for any plan. [`PlanTerms`] holds
 //! all that differs between plans, so that drivers need no match over them.
@@ -41,7 +41,7 @@ pub struct PlanTerms {
     pub shares_links: bool,
     /// Where the controller's knowledge of demand comes from.
     pub demand: DemandSource,
-    /// Which changes of its queues a host's agent hears of.
+    /// Changes of a host's queues that its agent is notified of.
     pub watch: QueueWatch,
     /// What a record of grants contains; `None` if slots are recorded anyway or nothing is granted.
     pub grants: Option<GrantRecord>,
@@ -119,7 +119,7 @@ pub enum DemandSource {
     Oracle,
 }
 
-/// Which changes of its queues a host's agent hears of.
+/// Changes of a host's queues that its agent is notified of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueWatch {
     /// None: the agent reports when the controller asks.

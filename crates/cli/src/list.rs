@@ -23,6 +23,8 @@ pub enum What {
     Transports,
     /// Congestion controls of TCP
     Congestion,
+    /// Plans of schemes
+    Plans,
     /// Planning algorithms
     Schedulers,
     /// Policies of flyways and proxies
@@ -78,6 +80,7 @@ fn all() -> Vec<List> {
         list(What::Workloads, "Packets of its flows (workload.poisson.packets)", of("PacketMix")),
         list(What::Transports, "Transports (scheme.NAME.transport)", of("Transport")),
         list(What::Congestion, "Congestion controls (scheme.NAME.transport.tcp.congestion)", of("Congestion")),
+        list(What::Plans, "Plans (scheme.NAME.plan)", of("PlanSpec")),
     ];
     let known = TdmaScheduler::all().iter();
     let schedulers = known.map(|s| (s.name().to_owned(), s.about().trim_end_matches('.').to_owned())).collect();

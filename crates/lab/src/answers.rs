@@ -16,10 +16,10 @@ pub enum LabError<E: std::error::Error + 'static> {
     /// The scenario is rejected, or a run failed.
     #[error(transparent)]
     Experiment(Box<ExperimentError<E>>),
-    /// The pages of its controllers.
+    /// The controllers' pages cannot be offered.
     #[error(transparent)]
     Page(#[from] PageError),
-    /// Its name, or what another lab has left.
+    /// The lab's name is invalid or taken, or left-overs cannot be removed.
     #[error(transparent)]
     Name(#[from] FabricError),
 }
@@ -40,7 +40,7 @@ impl<E: std::error::Error + 'static> LabError<E> {
     }
 }
 
-/// What came out of an experiment in a lab.
+/// Results of an experiment in a lab.
 #[derive(Debug)]
 pub struct Outcome {
     outcome: experiment::Outcome,
@@ -66,7 +66,7 @@ pub(crate) fn complete(outcome: experiment::Outcome) -> Outcome {
     Outcome { outcome, live }
 }
 
-/// Reports which keys of `record` ask for tables that a lab has not; it has those of `recorded`.
+/// Reports which keys of `record` ask for tables that a lab lacks; it has those of `recorded`.
 pub(crate) fn unrecorded<'a>(points: impl Iterator<Item = &'a Point>, recorded: &[&str], tell: &dyn Fn(Progress<'_>)) {
     let asked = |point: &Point| match serde_json::to_value(&point.scenario.record) {
         Ok(Value::Object(keys)) => keys.into_iter().filter(|(_, v)| *v != Value::Bool(false)).map(|(k, _)| k).collect(),

@@ -1,5 +1,4 @@
-//! What the commands that run a scenario in a lab share: arguments, progress, and the printed
-//! results.
+//! Arguments, progress and printed results that the commands for running a scenario in a lab share.
 //!
 //! Results go to stdout, everything else to stderr.
 
@@ -44,10 +43,10 @@ pub struct ScenarioArgs {
 pub type Lines<'a> = &'a dyn Fn(&Outcome) -> String;
 
 impl ScenarioArgs {
-    /// Reads the scenario with the changes asked for.
+    /// Reads the scenario and applies the changes of the arguments.
     ///
     /// # Errors
-    /// With the exit code, once the error has been printed.
+    /// Returns the exit code after printing the error.
     pub fn load(&self, file: &Path) -> Result<Loaded, ExitCode> {
         let mut overrides = self.set.clone();
         overrides.extend(self.seeds.map(|n| ("seeds".to_owned(), vec![n.to_string()])));
@@ -162,7 +161,7 @@ fn live_json(run: &PlannedRun, live: &Value, long: &[&str]) -> Value {
     json!({ "point": run.values, "scheme": run.scheme, "seed": run.seed, "live": live })
 }
 
-/// Prints what is wrong with a scenario.
+/// Prints the problems of a scenario.
 fn wrong_scenario(e: &ScenarioError) -> ExitCode {
     for issue in e.issues() {
         eprintln!("error: {issue}");

@@ -3,8 +3,8 @@
 //!
 //! Circuit frames are data frames with the bit [`CIRCUIT`](timeplane_protocol::numbering::CIRCUIT)
 //! next to their class. An XDP program at each port sends them to the connected port, without a
-//! queue and whatever their address. All other frames go on to the bridge that the ports belong to.
-//! The bridge is the packet switch alongside, with the rates and buffers of its ports.
+//! queue and whatever their address. All other frames pass to the bridge that the ports belong to.
+//! The bridge is the packet switch, with the rates and buffers of its ports.
 //!
 //! A [`Tuner`] sets the switch. Another process of the machine, such as a controller, can set a
 //! switch that is [pinned](CircuitSwitch::pin). The switch alone decides how long its ports stay
@@ -35,35 +35,35 @@ use timeplane_live::plain::{self, Plain};
 use timeplane_live::tuner::{self, CircuitError, Darkens, MOST_PORTS, Settings, Tuner};
 use timeplane_model::{Duration, Matching, Time};
 
-/// A switch; dropped, its ports are ordinary ones.
+/// A circuit switch. Dropping it makes its ports ordinary ones.
 #[derive(Debug)]
 pub struct CircuitSwitch {
     tuner: Tuner,
     counted: MapHandle,
-    /// Where others find it.
+    /// The folder in which the switch is pinned.
     pinned: Option<PathBuf>,
     _links: Vec<Link>,
 }
 
-/// What came in at a port since the switch was attached. `frames` is the sum of `forwarded`, `dark`
-/// and `unconnected`.
+/// Counters of a port's incoming frames since the switch was attached. `frames` is the sum of
+/// `forwarded`, `dark` and `unconnected`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct CircuitCounters {
     /// Circuit frames.
     pub frames: u64,
-    /// Their bytes, with Ethernet's header.
+    /// Bytes of these frames, with Ethernet's header.
     pub bytes: u64,
-    /// Handed to the output.
+    /// Frames handed to the output.
     pub forwarded: u64,
-    /// Lost, since the port was being retuned.
+    /// Frames dropped because the port was dark.
     pub dark: u64,
-    /// Lost, since the port had no output.
+    /// Frames dropped because the port had no output.
     pub unconnected: u64,
-    /// Other frames, which went on to the packet switch.
+    /// Other frames, which passed to the packet switch.
     pub passed: u64,
-    /// Bytes of what was lost as the port was being retuned, with Ethernet's header.
+    /// Bytes of `dark` frames, with Ethernet's header.
     pub dark_bytes: u64,
-    /// Bytes of what was lost as the port had no output, in the same way.
+    /// Bytes of `unconnected` frames, with Ethernet's header.
     pub unconnected_bytes: u64,
 }
 
@@ -82,16 +82,16 @@ impl std::iter::Sum for CircuitCounters {
     }
 }
 
-// SAFETY: integers.
+// SAFETY: the type consists of integers.
 unsafe impl Plain for types::counters {}
 
 impl CircuitSwitch {
-    /// Makes one of these interfaces of the calling thread's network namespace. Nothing is
-    /// connected yet. A retune takes `dark` (0 or more, to the nanosecond).
+    /// Makes a switch of these interfaces of the calling thread's network namespace. No ports are
+    /// connected yet. Retuned ports are dark for `dark` (at least 0, rounded to the nanosecond).
     ///
     /// # Errors
-    /// If there is no such interface, one is named twice or has another XDP program, or the
-    /// kernel refuses the program.
+    /// If an interface does not exist, is named twice or has another XDP program, or the kernel
+    /// refuses the program.
     pub fn attach<S: AsRef<str>>(interfaces: &[S], dark: Duration, darkens: Darkens) -> Result<Self, CircuitError> {
         let ports: Vec<String> = interfaces.iter().map(|i| i.as_ref().to_owned()).collect();
         if !(1..=MOST_PORTS).contains(&ports.len()) {
@@ -118,7 +118,7 @@ impl CircuitSwitch {
             links
                 .push(link.map_err(|e| CircuitError::Attach { interface: interface.clone(), source: with_cause(&e) })?);
         }
-        // Links and handles keep all of it; the object itself has done its work.
+        // Links and handles keep programs and maps alive; the object is no longer needed.
         let (circuits, settings) =
             (MapHandle::try_from(&skel.maps.circuits)?, MapHandle::try_from(&skel.maps.settings)?);
         Ok(Self {
@@ -129,12 +129,12 @@ impl CircuitSwitch {
         })
     }
 
-    /// Lets other processes of this machine find it: in this folder of a BPF file system, which is
-    /// mounted at `root` where there is none. It goes with the switch; what one that was killed has
-    /// left there is replaced.
+    /// Pins the switch in a folder of a BPF file system, so that other processes of this machine
+    /// find it. The file system is mounted at `root` if there is none. The folder is removed with
+    /// the switch; left-overs of a killed one are replaced.
     ///
     /// # Errors
-    /// If that is not possible.
+    /// If the file system cannot be mounted, or the folder cannot be written.
     pub fn pin(&mut self, root: &Path, name: &str) -> Result<PathBuf, BpfError> {
         let folder = bpf::pin_folder(root, name)?;
         tuner::remove(&folder);
@@ -143,8 +143,8 @@ impl CircuitSwitch {
         Ok(folder)
     }
 
-    /// From the next retune on, ports are dark for a time that is drawn evenly between these two;
-    /// to the nanosecond, and none below zero.
+    /// From the next retune on, dark times are uniformly distributed between these two, rounded to
+    /// the nanosecond and at least 0.
     ///
     /// # Errors
     /// If a system call fails.
@@ -156,7 +156,7 @@ impl CircuitSwitch {
     /// See [`Tuner::retune`].
     ///
     /// # Errors
-    /// As that method.
+    /// As [`Tuner::retune`].
     pub fn retune(&mut self, outputs: &[Option<usize>]) -> Result<Time, CircuitError> {
         self.tuner.retune(outputs)
     }
@@ -164,12 +164,12 @@ impl CircuitSwitch {
     /// See [`Tuner::connect`].
     ///
     /// # Errors
-    /// As that method.
+    /// As [`Tuner::connect`].
     pub fn connect(&mut self, matching: &Matching) -> Result<Time, CircuitError> {
         self.tuner.connect(matching)
     }
 
-    /// The output of each input, as last asked for by whoever sets it.
+    /// The output of each input, as it was last set.
     ///
     /// # Errors
     /// If a system call fails.
@@ -177,7 +177,7 @@ impl CircuitSwitch {
         self.tuner.outputs()
     }
 
-    /// What came in, port by port.
+    /// Counters of each port.
     ///
     /// # Errors
     /// If a system call fails.
@@ -211,7 +211,7 @@ impl Drop for CircuitSwitch {
     }
 }
 
-/// As libbpf says it, with what the system said.
+/// Converts an error of libbpf, with the system's message.
 fn with_cause(error: &libbpf_rs::Error) -> io::Error {
     let mut text = error.to_string();
     let mut next = std::error::Error::source(error);
@@ -229,14 +229,14 @@ nix::ioctl_write_ptr_bad!(
     libc::ifreq
 );
 
-/// Switches GRO on at an interface of the calling thread's network namespace: a veth whose peer is
-/// at a port of a circuit switch receives nothing without it. Frames stay as they are, since GRO
-/// joins no frames of EtherTypes that it does not know.
+/// Enables GRO at an interface of the calling thread's network namespace. Without it, a veth whose
+/// peer is a port of a circuit switch receives nothing. Frames are unchanged, as GRO does not merge
+/// frames of EtherTypes that it does not know.
 ///
 /// # Errors
-/// If there is no such interface, it has no GRO, or the process lacks CAP_NET_ADMIN.
+/// If the interface does not exist or does not support GRO, or the process lacks CAP_NET_ADMIN.
 pub fn prepare_receiver(interface: &str) -> io::Result<()> {
-    /// `struct ethtool_value` of the kernel's interface.
+    /// `struct ethtool_value` of linux/ethtool.h.
     #[repr(C)]
     struct Value {
         command: u32,
@@ -245,14 +245,14 @@ pub fn prepare_receiver(interface: &str) -> io::Result<()> {
     const ETHTOOL_SGRO: u32 = 0x2c;
     let socket = std::net::UdpSocket::bind((std::net::Ipv4Addr::UNSPECIFIED, 0))?;
     let mut value = Value { command: ETHTOOL_SGRO, data: 1 };
-    // Also tells a name that is too long.
+    // Also rejects a name that is too long.
     nix::net::if_::if_nametoindex(interface)?;
     let mut name = [0; libc::IFNAMSIZ];
     name.iter_mut().zip(interface.bytes()).for_each(|(to, from)| *to = from as libc::c_char);
     let request =
         libc::ifreq { ifr_name: name, ifr_ifru: libc::__c_anonymous_ifr_ifru { ifru_data: (&raw mut value).cast() } };
-    // SAFETY: the request and the value that it points to live until the call is over, and are what
-    // this command takes.
+    // SAFETY: the request and the value that it points to live until the call returns, and have the
+    // types that this command expects.
     unsafe { siocethtool(socket.as_raw_fd(), &raw const request) }?;
     Ok(())
 }

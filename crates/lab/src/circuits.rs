@@ -17,19 +17,19 @@ use timeplane_live::netns::{self, NetError};
 use timeplane_model::{Bytes, Rate};
 use timeplane_protocol::wire::ETHER_TYPE_DATA;
 
-/// A circuit switch at work, whose ports are those of the bridge towards the hosts.
+/// A running circuit switch, whose ports are those of the bridge towards the hosts.
 #[derive(Debug)]
 pub struct Circuits {
     switch: CircuitSwitch,
     folder: PathBuf,
 }
 
-/// What became of frames at both switches.
+/// Counters of both switches.
 #[derive(Clone, Debug, Default, serde::Serialize)]
 pub struct CircuitsSeen {
-    /// At the circuit switch's port of each host.
+    /// Counters of the circuit switch's port of each host.
     pub ports: Vec<CircuitCounters>,
-    /// Frames to each host that the packet switch had no room for.
+    /// Frames to each host that the packet switch dropped.
     pub packets_dropped: Vec<u64>,
 }
 
@@ -41,10 +41,10 @@ impl CircuitsSeen {
 }
 
 impl Circuits {
-    /// Puts it in place, before any daemon runs.
+    /// Attaches the switch, before any daemon runs.
     ///
     /// # Errors
-    /// If the system refuses something.
+    /// If the system refuses an operation.
     pub fn start(fabric: &mut Fabric, of: &CircuitFabric) -> Result<Self, HostsError> {
         for host in fabric.hosts() {
             let prepared = host.enter(|| prepare_receiver(INTERFACE)).map_err(FabricError::from)?;
@@ -57,7 +57,7 @@ impl Circuits {
         for host in 0..count {
             fabric.set_limit(host, Some(limit))?;
             let port = host_port(host);
-            // The demand channel, and repairs (kind 2), whose kind is the second byte behind
+            // The demand channel, and repair reports (kind 2). The kind is the second byte after
             // Ethernet's header.
             let _ = writeln!(
                 beside,
@@ -77,12 +77,12 @@ impl Circuits {
         fabric.switch().enter(attach).map_err(FabricError::from)?
     }
 
-    /// Where a controller finds the switch.
+    /// Folder in which a controller finds the switch.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// What was counted at both switches so far.
+    /// The current counters of both switches.
     ///
     /// # Errors
     /// If a system call fails.
@@ -93,8 +93,9 @@ impl Circuits {
     }
 }
 
-/// The packet switch towards a host. Its rate is of bits on the wire, and a port counts frames
-/// without preamble, FCS and gap. It has room for what all others may be ahead of their rates by.
+/// The packet switch's limit towards a host. The plan's rate is in bits on the wire, while a port
+/// counts frames without preamble, FCS and inter-frame gap. The queue has room for the bursts of
+/// all other hosts.
 fn limit(wire: Rate, hosts: u16, mtu: u32) -> PortLimit {
     let frame = u64::from(mtu) + 14;
     let rate = u128::from(wire.as_bps()) * u128::from(frame) / u128::from(frame + 24);
@@ -102,10 +103,10 @@ fn limit(wire: Rate, hosts: u16, mtu: u32) -> PortLimit {
     PortLimit { rate: Rate::bps(rate as u64), buffer: Bytes::new(u64::from(hosts) * ahead) }
 }
 
-/// Frames that the queue of the packet switch towards a host had no room for.
+/// Frames that the packet switch's queue towards a host dropped.
 fn dropped(fabric: &Fabric, host: u16) -> Result<u64, NetError> {
     let said = fabric.switch().tc(&format!("-s -j qdisc show dev {}", host_port(host)))?;
     let all: Vec<serde_json::Value> = serde_json::from_str(&said).unwrap_or_default();
-    // The inner one: what it drops, the outer one counts once more.
+    // The inner queue, as the outer one counts its drops again.
     Ok(all.iter().filter(|q| q["handle"] == "2:").filter_map(|q| q["drops"].as_u64()).sum())
 }

@@ -68,10 +68,10 @@ impl Failures {
         self.changes.iter().any(|c| matches!(c.1, Part::Controller(_)))
     }
 
-    /// Does what is due, `now` after the begin of the run.
+    /// Carries out the failures that are due, `now` after the start of the run.
     ///
     /// # Errors
-    /// If a daemon cannot be started, or a port not be changed.
+    /// If a daemon cannot be started, or a port cannot be changed.
     pub fn due(&mut self, now: Duration, hosts: &mut Hosts) -> Result<(), HostsError> {
         while let Some(&(_, part, fails)) = self.changes.get(self.next).filter(|c| c.0 <= now) {
             self.next += 1;
@@ -81,7 +81,7 @@ impl Failures {
             match (before, *lasting) {
                 (0, 1) => self.fail(part, hosts)?,
                 (1, 0) => returns(part, hosts)?,
-                // It is down already, or still.
+                // It is already or still down.
                 _ => {}
             }
         }
@@ -91,7 +91,7 @@ impl Failures {
     fn fail(&mut self, part: Part, hosts: &mut Hosts) -> Result<(), HostsError> {
         match part {
             Part::Agent(host) => {
-                // Up to a fifth of a second old: what a process counts goes with it.
+                // Up to 0.2 s old, as a process's counters are lost with it.
                 self.agents.entry(host).or_default().extend(hosts.snapshot(host.into()));
                 hosts.kill_agent(host.into());
             }
@@ -121,10 +121,10 @@ fn set_port(hosts: &Hosts, host: u16, state: &str) -> Result<(), HostsError> {
     Ok(set.map(drop).map_err(super::fabric::FabricError::from)?)
 }
 
-/// What an element is in a lab.
+/// The part of a lab that an element of the scenario stands for.
 fn part(element: Element, plan: &LivePlan) -> Result<Part, String> {
     let hosts = plan.fabric.hosts();
-    // The scenario has been checked: there is such a host.
+    // The scenario was checked: the host exists.
     let number = |host: u32| u16::try_from(host).unwrap_or(u16::MAX);
     match element {
         Element::Host(host) => Ok(Part::Agent(number(host))),

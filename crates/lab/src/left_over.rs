@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use timeplane_live::daemons;
 use timeplane_live::netns::{self, Namespace, NetError};
 
-/// Says what a lab may be called: its namespaces, files and locks are named after it.
+/// Checks the name of a lab, as its namespaces, files and locks are named after it.
 pub(crate) fn check_name(name: &str) -> Result<(), FabricError> {
     let letters = name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
     if letters && name.len() <= 32 && name.starts_with(|c: char| c.is_ascii_lowercase()) {
@@ -23,8 +23,8 @@ pub(crate) fn check_name(name: &str) -> Result<(), FabricError> {
     Err(FabricError::Parameter { what: "the lab's name", found: format!("{name:?}"), allowed })
 }
 
-/// Takes a name, and removes what a killed lab of the same name has left: namespaces that are
-/// called by the name, a dash, and something that `is_ours`, with their processes and gates.
+/// Locks a name, and removes left-overs of a killed lab of that name: namespaces called by the
+/// name, a dash and a suffix that `is_ours` accepts, with their processes and gates.
 pub(crate) fn begin(name: &str, is_ours: impl Fn(&str) -> bool) -> Result<Lock, FabricError> {
     check_name(name)?;
     let lock = Lock::take(name)?;
@@ -32,14 +32,14 @@ pub(crate) fn begin(name: &str, is_ours: impl Fn(&str) -> bool) -> Result<Lock, 
     let names = list.lines().filter_map(|l| l.split_whitespace().next());
     let mut left: Vec<&str> =
         names.filter(|n| n.strip_prefix(name).and_then(|n| n.strip_prefix('-')).is_some_and(&is_ours)).collect();
-    // The switch last: with it go the hosts' interfaces, by which gates are found.
+    // The switch last, as the hosts' interfaces disappear with it, and gates are found by
+    // interface.
     left.sort_by_key(|name| name.ends_with("-sw"));
     left.into_iter().try_for_each(remove)?;
     Ok(lock)
 }
 
-/// Removes a namespace of a lab that is no more: the processes in it are ended, and a gate goes
-/// with it.
+/// Removes a namespace of a dead lab, with its processes and its gate.
 fn remove(name: &str) -> Result<(), NetError> {
     let began = Instant::now();
     loop {
@@ -49,19 +49,19 @@ fn remove(name: &str) -> Result<(), NetError> {
             break;
         }
         for pid in pids {
-            // They are in a namespace of that lab's name, which nobody else enters.
+            // The processes are in a namespace of that lab, which no others enter.
             let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-    // There is none where no agent was, or it ended in good order.
+    // There is no gate if no agent ran, or if it ended in good order.
     let left = Namespace::of_nobody(name);
     let _ = left.enter(|| daemons::release(INTERFACE).is_ok());
     left.remove()
 }
 
-/// The file that says that a lab runs. The kernel lets go of it when its process is gone, however
-/// that went.
+/// The lock file of a running lab. The kernel releases the lock when the process ends, for whatever
+/// reason.
 #[derive(Debug)]
 pub(crate) struct Lock {
     path: PathBuf,
@@ -78,7 +78,7 @@ impl Lock {
                 nix::errno::Errno::EWOULDBLOCK => FabricError::Running(name.to_owned()),
                 errno => error(errno.into()),
             })?;
-            // Whoever had it may have removed it in between, and then this is nobody's file.
+            // Its former owner may have removed the file in between; the lock is then worthless.
             let own = file.metadata().map_err(error)?.ino();
             if std::fs::metadata(&path).is_ok_and(|there| there.ino() == own) {
                 return Ok(Self { path, _file: file });
@@ -89,7 +89,7 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Still held, so that nobody else's is removed.
+        // The lock is still held, so no other process's file is removed.
         let _ = std::fs::remove_file(&self.path);
     }
 }

@@ -8,27 +8,27 @@ use timeplane_live::netns::NetError;
 use timeplane_model::{Bytes, HostId};
 use timeplane_results::LinkRow;
 
-/// Preamble, FCS and gap: on a wire beside what the kernel counts.
+/// Bytes of preamble, FCS and inter-frame gap, which the kernel does not count.
 const FRAMING: u64 = 24;
 
 /// Frames and their bytes, with Ethernet's header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCount {
-    /// How many.
+    /// Number of frames.
     pub frames: u64,
-    /// Their bytes, without preamble, FCS and gap.
+    /// Bytes of these frames, without preamble, FCS and inter-frame gap.
     pub bytes: u64,
 }
 
-/// What hosts have sent to the switch, and it to them, by host.
+/// Traffic of hosts to the switch and back, by host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounts(Vec<[LinkCount; 2]>);
 
 impl LinkCounts {
-    /// What the ports have counted since they were made.
+    /// Reads the ports' counters since their creation.
     ///
     /// # Errors
-    /// If the system does not tell.
+    /// If the counters cannot be read.
     pub fn read(fabric: &Fabric) -> Result<Self, NetError> {
         let text = fabric.switch().ip("-j -s link show")?;
         let all: Vec<Value> = serde_json::from_str(&text).unwrap_or_default();
@@ -43,13 +43,13 @@ impl LinkCounts {
                 let number = |what: &str| stats[way][what].as_u64().unwrap_or(0);
                 LinkCount { frames: number("packets"), bytes: number("bytes") }
             };
-            // What comes in at the port is what the host has sent.
+            // The port receives what the host sends.
             Ok([count("rx"), count("tx")])
         };
         (0..fabric.parameters().hosts).map(of).collect::<Result<_, _>>().map(Self)
     }
 
-    /// What has come on top since an earlier reading.
+    /// The difference to an earlier reading.
     pub fn since(&self, earlier: &Self) -> Self {
         let less = |now: LinkCount, before: LinkCount| LinkCount {
             frames: now.frames.saturating_sub(before.frames),
@@ -76,7 +76,7 @@ impl LinkCounts {
                         sent_packets: frames,
                         sent_bytes: wire,
                         busy_ps: link.spec.rate.time_for(Bytes::new(wire)).as_ps(),
-                        // No queue is in front of a virtual link.
+                        // A virtual link has no queue.
                         max_queue_bytes: 0,
                     }
                 })

@@ -6,7 +6,7 @@ use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, ObjectBuilder};
 use timeplane_live::bpf::{self, BpfError};
 use timeplane_live::tcx;
 
-/// Loses a share of the signals that leave through some ports, until it is dropped.
+/// Drops a share of the signals that leave through some ports. Dropping the value ends it.
 #[derive(Debug)]
 pub struct Loss {
     losses: MapHandle,
@@ -14,11 +14,11 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// At ports of the calling thread's network namespace; nothing is lost yet. Signals are lost
-    /// independently of each other.
+    /// Attaches the program to ports of the calling thread's network namespace, with a share of 0.
+    /// Signals are dropped independently of each other.
     ///
     /// # Errors
-    /// If there is no such port, or the kernel refuses.
+    /// If a port does not exist, or the kernel refuses the program.
     pub fn attach<S: AsRef<str>>(ports: &[S]) -> Result<Self, BpfError> {
         let loading = || BpfError::refused("loading the loss of signals");
         let object = ObjectBuilder::default().open_memory(crate::bpf::LOSS).and_then(|o| o.load()).map_err(loading())?;
@@ -32,10 +32,10 @@ impl Loss {
         Ok(Self { losses, _links })
     }
 
-    /// Loses this share from now on: 0 to 1.
+    /// Sets the share of signals to drop, 0 to 1.
     ///
     /// # Errors
-    /// If the kernel refuses.
+    /// If the kernel refuses the change.
     pub fn set(&self, share: f64) -> Result<(), BpfError> {
         let (lost, passed) = self.counts();
         let below = (share.clamp(0.0, 1.0) * (u64::from(u32::MAX) + 1) as f64) as u64;
@@ -43,7 +43,7 @@ impl Loss {
         self.losses.update(&[0; 4], &value, MapFlags::ANY).map_err(BpfError::refused("setting the loss"))
     }
 
-    /// How many signals were lost, and how many were not.
+    /// Numbers of dropped and of passed signals.
     pub fn counts(&self) -> (u64, u64) {
         let value = self.losses.lookup(&[0; 4], MapFlags::ANY).ok().flatten().unwrap_or_default();
         let number =

@@ -8,15 +8,16 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::Path;
 use std::time::Duration;
 
-/// Where the first of a lab's controllers has its page where nobody has asked for another place.
+/// Default port of the first controller's page.
 pub(super) const PORT: u16 = 9464;
 
-/// Where a lab's controller has its page, in its own network namespace; the first one at `port`.
+/// Address of a controller's page in its network namespace. The first controller's page is at
+/// `port`.
 pub(super) fn page(port: u16, place: u32) -> SocketAddr {
     (Ipv4Addr::LOCALHOST, port + place as u16).into()
 }
 
-/// Asks for the metrics of a page on this thread's loopback; labels are part of the names.
+/// Reads the metrics of a page on this thread's loopback. Labels are part of the names.
 pub(super) fn read(page: SocketAddr, token: &Path) -> io::Result<BTreeMap<String, f64>> {
     let token = std::fs::read_to_string(token)?;
     let mut stream = TcpStream::connect(page)?;

@@ -1,4 +1,4 @@
-//! The file `live.json` beside a run's tables: what only a lab can tell.
+//! The file `live.json` of a run, with results that only a lab has.
 //!
 //! It has the counters of all daemons and the report of the observer at the switch.
 
@@ -14,46 +14,46 @@ use timeplane_live::agent::Snapshot;
 use timeplane_live::observer::ObserverReport;
 use timeplane_model::Rate;
 
-/// A slot as a controller has written it down.
+/// A slot of a controller's log.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Slot {
     /// Number of the round.
     pub round: u64,
     /// Number of the slot in its round.
     pub slot: u32,
-    /// When it was planned to begin, by the machine's clock.
+    /// Planned start, by the machine's clock.
     pub start_ps: i64,
-    /// How long it is open.
+    /// Length of the slot.
     pub open_ps: i64,
-    /// What lies between it and the next.
+    /// Guard between this slot and the next.
     pub gap_ps: i64,
-    /// Who sends to whom.
+    /// Pairs of source and destination.
     pub pairs: Vec<(u32, u32)>,
 }
 
-/// What daemons have counted by their ends.
+/// Final counters of the daemons.
 #[derive(Clone, Debug)]
 pub struct Counted {
-    /// By host.
+    /// State of each agent, by host.
     pub agents: Vec<Snapshot>,
-    /// By place.
+    /// Counters of each controller, by place.
     pub controllers: Vec<BTreeMap<String, u64>>,
-    /// Of all controllers, in order of time.
+    /// Slots of all controllers, in order of time.
     pub slots: Vec<Slot>,
-    /// Agents that were killed, as the scenario says: what they counted at last is not known.
+    /// Number of agents that the scenario's failures killed. Their last counts are unknown.
     pub killed_agents: u64,
-    /// Signals that got lost on their way, as the scenario says that some do.
+    /// Signals that were dropped as the scenario demands.
     pub lost_signals: u64,
-    /// What both switches of a plan of circuits have counted.
+    /// Counters of both switches of a plan of circuits.
     pub circuits: Option<CircuitsSeen>,
 }
 
 impl Counted {
-    /// Of hosts that have been [stopped](Hosts::stop); those that were killed have counted what was
-    /// seen of them before.
+    /// Reads the counters of [stopped](Hosts::stop) hosts. For killed ones, the last known counters
+    /// are used.
     ///
     /// # Errors
-    /// If one has not written down what it counted, or a switch does not tell.
+    /// If a daemon has not written its counters, or those of a switch cannot be read.
     pub fn read(hosts: &Hosts, controllers: u32, failures: &Failures) -> Result<Self, RecordError> {
         let missing = |who: String| RecordError::Missing { who };
         let agent = |h: u16| {
@@ -72,7 +72,7 @@ impl Counted {
         for place in 0..controllers {
             let file = hosts.folder(&format!("controller-{place}")).join("slots.jsonl");
             let text = std::fs::read_to_string(file).unwrap_or_default();
-            // The last line of one that was killed may be half a line.
+            // The last line of a killed controller may be incomplete.
             slots.extend(text.lines().filter_map(|line| serde_json::from_str::<Slot>(line).ok()));
         }
         slots.sort_by_key(|s| s.start_ps);
@@ -100,7 +100,7 @@ fn summed(mut one: BTreeMap<String, u64>, other: BTreeMap<String, u64>) -> BTree
     one
 }
 
-/// Two lives of an agent. Its gate outlives it, and has counted both.
+/// Two starts of an agent. Its gate outlives it, and has counted both.
 fn together(newer: Snapshot, older: Snapshot) -> Snapshot {
     let mut streams = newer.streams;
     for (name, value) in older.streams.as_object().into_iter().flatten() {
@@ -155,7 +155,7 @@ fn share(part: f64, whole: f64) -> Value {
     if whole > 0.0 { json!(part / whole) } else { Value::Null }
 }
 
-/// A line of it, for people.
+/// A line of text about it.
 pub fn line(live: &Value) -> String {
     let number = |key: &str| live[key].as_f64();
     let mut parts = Vec::new();

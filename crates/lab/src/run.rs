@@ -136,7 +136,7 @@ struct DaemonLab {
     /// Name of the scenario.
     scenario: String,
     options: Options,
-    /// The most controllers of any run.
+    /// The maximum number of controllers of any run.
     controllers: Cell<u32>,
     pages: OnceCell<Pages>,
     /// Whether a browser has opened a page.
@@ -455,7 +455,7 @@ fn wait_for_a_page(hosts: &Hosts, watch: &Watch<'_>) -> bool {
     }
 }
 
-/// Leads the pages to the controllers of a run until it is dropped.
+/// Forwards the pages to the controllers of a run until it is dropped.
 struct PageForwarding<'a>(&'a Pages);
 
 impl<'a> PageForwarding<'a> {

@@ -24,41 +24,42 @@ use timeplane_results::{
 use timeplane_scenario::{Scenario, Transport};
 use timeplane_workload::{IdealPath, Source};
 
-/// Bytes of a frame, of the MTU's, that are no payload of a stream.
+/// Header bytes of a frame that count towards the MTU.
 const HEADER: u64 = 38;
-/// Of a control frame on the wire: the smallest Ethernet frame with preamble and gap.
+/// Bytes of a control frame on the wire: the smallest Ethernet frame with preamble and inter-frame
+/// gap.
 const SIGNAL: u64 = 84;
 
-/// Why what happened is no result.
+/// Why a run has no valid result.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    /// Not all that programs wrote came out as it was.
+    /// A flow's bytes did not arrive unchanged.
     #[error("flow {flow}, host {source_host} to {destination}: {what}")]
     Flow {
-        /// Its number.
+        /// Number of the flow.
         flow: u32,
-        /// Who sent.
+        /// Number of the sending host.
         source_host: u32,
-        /// Who received.
+        /// Number of the receiving host.
         destination: u32,
-        /// The error.
+        /// Description of the wrong bytes.
         what: String,
     },
-    /// More came than was sent.
+    /// More arrived than was sent.
     #[error("{what} are not conserved: {tally:?}")]
     Conservation {
-        /// Packets or bytes.
+        /// What was counted: packets or bytes.
         what: &'static str,
-        /// The counts.
+        /// The contradicting counts.
         tally: Tally,
     },
-    /// A file that a daemon wrote.
+    /// A daemon's counters are missing.
     #[error("no counters of {who}: it did not stop cleanly")]
     Missing {
-        /// The daemon.
+        /// Name of the daemon.
         who: String,
     },
-    /// The tables.
+    /// The tables cannot be written.
     #[error(transparent)]
     Results(#[from] ResultsError),
 }
@@ -67,26 +68,26 @@ pub enum RecordError {
 pub struct CompletedRun<'a> {
     /// The point's scenario.
     pub scenario: &'a Scenario,
-    /// Its scheme, point and seed.
+    /// Scheme, point and seed of the run.
     pub run: &'a PlannedRun,
-    /// The scheme.
+    /// Plan of the run's scheme.
     pub plan: &'a LivePlan,
     /// The workload.
     pub source: &'a Source,
-    /// What programs did.
+    /// Results of the programs.
     pub programs: &'a Programs,
-    /// What daemons counted.
+    /// Counters of the daemons.
     pub counted: &'a Counted,
-    /// What the kernel counted at the switch's ports.
+    /// The kernel's counters of the switch's ports.
     pub links: &'a LinkCounts,
 }
 
 impl CompletedRun<'_> {
-    /// Checks that nothing was lost or changed, fills the tables, and gives the summary.
+    /// Checks that no byte was changed and that all packets are accounted for, fills the tables,
+    /// and returns the summary.
     ///
     /// # Errors
-    /// If a byte came out that was not written, something is missing that is not under way, or
-    /// the tables cannot be written.
+    /// If a wrong byte arrived, counts contradict each other, or the tables cannot be written.
     pub fn record(&self, mut recorder: Recorder) -> Result<RunSummary, RecordError> {
         self.programs.flows.iter().try_for_each(|f| self.check(f))?;
         let mut summarizer = Summarizer::new();
@@ -124,7 +125,7 @@ impl CompletedRun<'_> {
         Ok(summary)
     }
 
-    /// What a program has read is what the other one wrote.
+    /// Checks that a flow's receiver has read what its sender wrote.
     fn check(&self, flow: &Flow) -> Result<(), RecordError> {
         let error = |what: String| {
             let (source_host, destination) = (flow.arrival.source.0, flow.arrival.destination.0);
@@ -206,7 +207,7 @@ impl CompletedRun<'_> {
         let came = (counted.agents("received"), counted.agents("received_bytes"));
         let mut sent = (counted.agents("frames") + counted.agents("repairs"), counted.agents("sent_bytes"));
         if counted.killed_agents > 0 {
-            // What a killed agent has counted last is not known, and has been sent if it came.
+            // The last counts of a killed agent are unknown; frames that arrived were sent.
             sent = (sent.0.max(came.0), sent.1.max(came.1));
         }
         let missing = (sent.0.checked_sub(came.0), sent.1.checked_sub(came.1));
@@ -216,7 +217,7 @@ impl CompletedRun<'_> {
         };
         let (mut lost, mut lost_bytes) = (0, 0);
         for row in self.losses() {
-            // No more is lost than is missing: what came was not.
+            // No more is lost than is missing, as frames that arrived were not lost.
             let packets = row.packets.min(frames - lost);
             let row = DropRow { packets, bytes: row.bytes.min(bytes - lost_bytes), ..row };
             if row.packets > 0 {
@@ -230,8 +231,8 @@ impl CompletedRun<'_> {
         Ok((packets, tally(sent.1, came.1, lost_bytes, bytes - lost_bytes)))
     }
 
-    /// What is known to be lost, by link and reason. Bytes are without Ethernet's header, and at
-    /// most so many where only frames are counted.
+    /// Known losses by link and reason. Bytes are without Ethernet's header; where only frames are
+    /// counted, they are upper bounds.
     fn losses(&self) -> Vec<DropRow> {
         let fabric = &self.plan.fabric;
         let most = self.scenario.fabric.mtu.get();
@@ -274,8 +275,8 @@ impl CompletedRun<'_> {
         let (messages, bytes) = (self.counted.controllers("grants"), self.counted.controllers("grant_bytes"));
         rows.push(ControlRow { kind: "grants", messages, bytes, lost, late, ..none });
         let signals = self.counted.controllers("signals");
-        // Those that the controller's interface did not take, and those that got lost as the
-        // scenario says.
+        // Signals that the controller's interface refused, and signals dropped as the scenario
+        // demands.
         let lost = self.counted.controllers("signals_lost") + self.counted.lost_signals;
         if signals > 0 {
             rows.push(ControlRow { kind: "pfc", messages: signals, bytes: signals * SIGNAL, lost, ..none });
@@ -309,7 +310,7 @@ impl CompletedRun<'_> {
     }
 }
 
-/// When flows count that arrive.
+/// The window in which arriving flows are measured.
 pub fn measured(scenario: &Scenario) -> Range<Duration> {
     let begin = scenario.window.warmup;
     let end = scenario.window.measure.map_or(Duration::MAX, |m| begin + m);

@@ -1,5 +1,4 @@
-//! What labs need, tried on this machine: the trials of `timeplane live doctor` that only labs
-//! need.
+//! Trials of `timeplane live doctor` for features that only labs need, tried out on this machine.
 
 use crate::circuit_switch::CircuitSwitch;
 use timeplane_live::doctor::{self, OLD_KERNEL, Trial, optional, trial, unexpected};
@@ -7,7 +6,7 @@ use timeplane_live::netns::Namespace;
 use timeplane_live::tuner::Darkens;
 use timeplane_model::Duration;
 
-/// Tries what daemons and labs need and removes it again. Takes a second or two.
+/// Tries the features that daemons and labs need, and removes all traces. Takes a second or two.
 pub fn examine() -> Vec<Trial> {
     doctor::examine_with(&|a, b| vec![circuit_switch(a), port_limits(b)])
 }

@@ -1,9 +1,9 @@
-//! Writes one of each control frame, and of each frame of live agents, to a capture file, to be
-//! looked at with other programs' decoders.
+//! Writes one of each control frame, and of each frame of live agents, to a capture file for other
+//! programs' decoders.
 //!
-//! `cargo run -p timeplane-protocol --example frames -- frames.pcap`, then `tshark -r frames.pcap
-//! -V --disable-heuristic dns_udp`, as its guess at UDP on unknown ports takes some of ours for
-//! DNS.
+//! Run `cargo run -p timeplane-protocol --example frames -- frames.pcap`, then `tshark -r
+//! frames.pcap -V --disable-heuristic dns_udp`. Without that option tshark takes some UDP frames
+//! for DNS.
 
 use core::net::Ipv4Addr;
 use std::error::Error;
@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A capture file in libpcap's classic format: the frames, 10 us apart.
+/// A capture file in libpcap's classic format, with frames 10 us apart.
 pub fn capture(frames: &[Vec<u8>]) -> Vec<u8> {
     // Magic, version 2.4, time zone, accuracy, the longest frame, Ethernet.
     let mut file = Vec::new();
@@ -45,7 +45,7 @@ pub fn capture(frames: &[Vec<u8>]) -> Vec<u8> {
     file
 }
 
-/// One of each, as it is on the wire.
+/// One of each frame, as on the wire.
 pub fn frames() -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
     let (controller, host) = (MacAddress([2, 0, 0, 0, 0, 0xaa]), MacAddress([2, 0, 0, 0, 0, 7]));
     let class = |number| PfcClass::new(number).ok_or("a class has 11 bits");
@@ -77,7 +77,7 @@ pub fn frames() -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
     Ok(all)
 }
 
-/// What is only on real networks: a signal with its tag, and data.
+/// Frames of real networks only: a signal with its tag, and data.
 pub fn live_frames() -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
     let (controller, host) = (MacAddress([2, 0, 0, 0, 0, 0xaa]), MacAddress([2, 0, 0, 0, 0, 7]));
     let signal = Pfc { epoch: 1, sequence: 44, open: Some(3), hold: Duration::from_us(315) };
@@ -105,7 +105,7 @@ pub fn live_frames() -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
     ])
 }
 
-/// One of each, and whether it goes up to the controller. The report takes two datagrams.
+/// One of each message, and whether it is for the controller. The report takes two datagrams.
 fn controls(class: impl Fn(u16) -> Result<PfcClass, &'static str>) -> Result<Vec<(bool, Control)>, Box<dyn Error>> {
     let us = |us: i64| Time::from_ps(us * 1_000_000);
     let backlog = Backlog::of_bytes((0..130).map(|d| (HostId(d), Bytes::kb(375))));

@@ -19,7 +19,7 @@ pub const ANTENNA_MEASURED: &str = data!("antenna_measured.csv");
 /// The antenna of Geo-fencing: column `gain_dBi`.
 pub const ANTENNA_GEOFENCING: &str = data!("antenna_geofencing.csv");
 
-/// Measured antenna.
+/// Bundled antenna.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, VariantArray, IntoStaticStr, EnumMessage,
 )]
@@ -37,19 +37,16 @@ pub enum AntennaName {
 impl AntennaName {
     /// Makes the antenna.
     pub fn antenna(self) -> Antenna {
-        Antenna::Table(self.table())
+        match self {
+            Self::NarrowBeam | Self::WideBeam => measured("antenna_measured.csv", ANTENNA_MEASURED, Some(self.name())),
+            Self::Geofencing => measured("antenna_geofencing.csv", ANTENNA_GEOFENCING, None),
+        }
     }
+}
 
-    /// The measured gains by azimuth.
-    pub fn table(self) -> PatternTable {
-        let table = match self {
-            Self::NarrowBeam | Self::WideBeam => {
-                PatternTable::parse("antenna_measured.csv", ANTENNA_MEASURED, Some(self.name()))
-            }
-            Self::Geofencing => PatternTable::parse("antenna_geofencing.csv", ANTENNA_GEOFENCING, None),
-        };
-        table.expect("a bundled table is valid")
-    }
+/// The antenna of a bundled table with one column, or of its column `name`.
+fn measured(file: &str, text: &str, name: Option<&str>) -> Antenna {
+    Antenna::Table(PatternTable::parse(file, text, name).expect("a bundled table is valid"))
 }
 
 impl Named for AntennaName {

@@ -88,6 +88,8 @@ pub struct MacParameters {
     IntoStaticStr,
     EnumMessage,
 )]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum MacName {
     /// The draft of the flyways simulator: SIFS 1 us, slots of 3 us, frames of 66,500 B of payload.
     #[serde(rename = "flyways-draft")]

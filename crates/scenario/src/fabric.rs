@@ -4,6 +4,7 @@
 use crate::RadioSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 use timeplane_model::{Bytes, Duration, Fabric, FabricError, Framing, Hybrid, LinkSpec, NodeId, Rate, Switch};
 use timeplane_schedule::circuits::Retune;
 
@@ -57,8 +58,9 @@ const fn mtu() -> Bytes {
 }
 
 /// Shape of a fabric.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, IntoStaticStr)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[strum(serialize_all = "snake_case")]
 pub enum Topology {
     /// All hosts under one switch.
     SingleSwitch {
@@ -192,15 +194,8 @@ pub struct GraphLink {
 
 impl Topology {
     /// The key in a scenario.
-    pub const fn key(&self) -> &'static str {
-        match self {
-            Self::SingleSwitch { .. } => "single_switch",
-            Self::LeafSpine { .. } => "leaf_spine",
-            Self::Tree { .. } => "tree",
-            Self::FatTree { .. } => "fat_tree",
-            Self::Hybrid(_) => "hybrid",
-            Self::Graph { .. } => "graph",
-        }
+    pub fn key(&self) -> &'static str {
+        self.into()
     }
 
     /// Numbers of hosts, switches and wires, however large.

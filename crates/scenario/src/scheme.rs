@@ -9,6 +9,7 @@ use crate::signals::{Reaction, SignalSpec};
 use crate::standby::StandbySpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 use timeplane_model::{Bytes, Duration, Rate};
 use timeplane_protocol::RateEstimator;
 use timeplane_schedule::circuits::CircuitAlgorithm;
@@ -150,8 +151,9 @@ pub enum Discipline {
 }
 
 /// Plan that decides when hosts send.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, IntoStaticStr)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[strum(serialize_all = "snake_case")]
 pub enum PlanSpec {
     /// TDMA: a controller collects reports, plans rounds of slots ahead and grants them; gates at
     /// the hosts enforce them.
@@ -168,6 +170,10 @@ pub enum PlanSpec {
 }
 
 impl PlanSpec {
+    /// The key in a scenario.
+    pub fn key(&self) -> &'static str {
+        self.into()
+    }
     /// One-way latency between controller and hosts.
     pub fn control_latency(&self) -> Duration {
         match self {
@@ -190,7 +196,7 @@ pub struct TdmaSpec {
     pub guard: Duration,
     /// Slots per round; a round is planned as a whole.
     pub round_slots: u32,
-    /// Scheduling algorithm: `weighted_round_robin`, `conflict_free` or one that a program has
+    /// Scheduling algorithm, as `timeplane list schedulers` names it, or one that a program has
     /// registered.
     pub scheduler: String,
     /// One-way latency between controller and hosts over the control network.

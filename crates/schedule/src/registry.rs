@@ -125,7 +125,8 @@ mod tests {
         let mut all = Schedulers::built_in();
         all.register("never", Arc::new(|_| Box::new(Never)));
         all.register("never", Arc::new(|_| Box::new(Never)));
-        assert_eq!(all.names().collect::<Vec<_>>(), ["weighted_round_robin", "conflict_free", "never"]);
+        let built_in = TdmaScheduler::all().iter().map(|s| s.name());
+        assert!(all.names().eq(built_in.chain(["never"])));
         assert!(all.build("never", &PARAMETERS).is_ok());
         // A registry is independent of others.
         assert!(Schedulers::built_in().build("never", &PARAMETERS).is_err());
@@ -135,11 +136,9 @@ mod tests {
     fn a_wrong_name_gets_the_nearest_right_one() {
         let all = Schedulers::built_in();
         let error = all.build("weigthed_roundrobin", &PARAMETERS).err().unwrap();
-        assert_eq!(
-            error.to_string(),
-            "unknown scheduler `weigthed_roundrobin`: expected `weighted_round_robin` or `conflict_free`; \
-             did you mean `weighted_round_robin`?"
-        );
+        let text = error.to_string();
+        assert!(text.starts_with("unknown scheduler `weigthed_roundrobin`: expected `weighted_round_robin`"), "{text}");
+        assert!(text.ends_with("; did you mean `weighted_round_robin`?"), "{text}");
         assert_eq!(all.build("tdma", &PARAMETERS).err().unwrap().nearest(), None);
     }
 }

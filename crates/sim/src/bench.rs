@@ -401,7 +401,7 @@ pub fn cpu() -> f64 {
     BEGIN.get_or_init(std::time::Instant::now).elapsed().as_secs_f64()
 }
 
-/// Peak resident memory of the process, in kB; 0 where the system does not tell.
+/// Peak resident memory of the process, in kB; 0 if the system does not tell.
 pub fn peak_rss_kb() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|l| l.starts_with("VmHWM:"));

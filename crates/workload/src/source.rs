@@ -51,7 +51,7 @@ pub struct InputFile {
 /// Facts about a workload before it runs, for users and manifests.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Facts {
-    /// `poisson`, `flows`, `shuffle`, `coflows`, `collective`, `chakra` or `simai`.
+    /// The workload's key in scenarios.
     pub kind: &'static str,
     /// Files from which it was read.
     pub files: Vec<InputFile>,

@@ -1,27 +1,27 @@
 //! Plans of circuits on real hosts: the switches that they need, and which of them are unsupported.
 //!
-//! The dark time that a plan has to spare is how late its controller may be.
+//! The controller may be late by as much as the planned dark time exceeds the switch's.
 
 use timeplane_live::tuner::Darkens;
 use timeplane_model::{Duration, Fabric, Rate};
 use timeplane_scenario::{CircuitDemand, CircuitsSpec, Retune, Topology};
 
-/// A circuit switch and the packet switch beside it.
+/// A circuit switch and the packet switch next to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CircuitFabric {
-    /// For how long ports are dark that are retuned, at least.
+    /// Minimum dark time of retuned ports.
     pub least_dark: Duration,
-    /// At most.
+    /// Maximum dark time of retuned ports.
     pub most_dark: Duration,
-    /// Which ports those are.
+    /// Which ports are dark during a change.
     pub darkens: Darkens,
-    /// How fast the packet switch is towards each host, in bits on the wire.
+    /// Rate of the packet switch towards each host, in bits on the wire.
     pub packet_rate: Rate,
     pub(super) retune: Retune,
 }
 
 impl CircuitFabric {
-    /// That of a fabric which has one.
+    /// The switches of a fabric that has a circuit switch.
     pub(super) fn of(topology: &Topology) -> Option<Self> {
         let Topology::Hybrid(hybrid) = topology else { return None };
         let times = hybrid.dark.times();
@@ -38,7 +38,7 @@ impl CircuitFabric {
     }
 }
 
-/// What real hosts do not do of it.
+/// What real hosts do not support of the plan.
 pub(super) fn refuse(spec: &CircuitsSpec, topology: &Topology) -> Result<(), String> {
     let Topology::Hybrid(hybrid) = topology else { return Err("its fabric has no circuit switch".to_owned()) };
     let shape = hybrid.shape();
@@ -57,7 +57,7 @@ pub(super) fn refuse(spec: &CircuitsSpec, topology: &Topology) -> Result<(), Str
     Ok(())
 }
 
-/// By how much a planned dark time is longer than it has to be; zero where it is too short.
+/// By how much the planned dark time exceeds the switch's; zero if it is too short.
 pub(super) fn spare(spec: &CircuitsSpec, of: &CircuitFabric, fabric: &Fabric, mtu: u32) -> Duration {
     (spec.dark - spec.stop(fabric, mtu) - of.most_dark).max(Duration::ZERO)
 }

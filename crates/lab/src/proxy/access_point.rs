@@ -16,18 +16,18 @@ use timeplane_model::{Duration, Time};
 use timeplane_protocol::wire::Control;
 use timeplane_protocol::{LinkReport, LinkReporter, LinkReporterConfig, QueueSample, ReporterInput};
 
-/// What an access point's agent is told at its start.
+/// Configuration of an access point's agent.
 #[derive(Clone, Copy, Debug)]
 pub struct AccessPointConfig {
-    /// The link that it reports on, and how often.
+    /// The link to report on, and the reporting interval.
     pub reporter: LinkReporterConfig,
-    /// Who hears its reports.
+    /// Address that reports are sent to.
     pub proxy: SocketAddr,
-    /// How long a report waits before it is sent, which stands for the way to the proxy.
+    /// Delay before a report is sent, which emulates the path to the proxy.
     pub delay: Duration,
 }
 
-/// The agent of an access point at work; it ends when dropped.
+/// The running agent of an access point. It ends when dropped.
 #[derive(Debug)]
 pub struct AccessPoint {
     stop: Option<Sender<()>>,
@@ -37,14 +37,14 @@ pub struct AccessPoint {
 }
 
 impl AccessPoint {
-    /// Starts it. `socket` is what reports leave by, `queue` tells what waits for the link. The
-    /// link trace begins with the clock.
+    /// Starts the agent. Reports leave through `socket`; `queue` returns the state of the link's
+    /// queue. The link trace starts at 0 of the clock.
     ///
     /// # Errors
     /// If a thread cannot be started.
     ///
     /// # Panics
-    /// Where the keep-alive is not above 0.
+    /// If the keep-alive interval is not positive.
     pub fn start(
         socket: UdpSocket,
         config: AccessPointConfig,
@@ -78,8 +78,7 @@ impl AccessPoint {
         Ok(Self { stop: Some(stop), muted, sent, thread: Some(thread) })
     }
 
-    /// Sends no reports from now on, or does again: what a proxy sees of an access point that
-    /// fails.
+    /// Suspends or resumes reports, to emulate a failed access point.
     pub fn mute(&self, muted: bool) {
         self.muted.store(muted, Ordering::Relaxed);
     }
@@ -94,7 +93,7 @@ impl Drop for AccessPoint {
     fn drop(&mut self) {
         self.stop = None;
         if let Some(thread) = self.thread.take() {
-            // Nobody is left to be told of its panic.
+            // A panic of the thread is ignored, as no caller is left.
             let _ = thread.join();
         }
     }
@@ -103,9 +102,9 @@ impl Drop for AccessPoint {
 struct Agent {
     agent: LinkReporter,
     trace: Arc<RateTrace>,
-    /// The phase that comes next.
+    /// Index of the next phase.
     next: usize,
-    /// Reports that are not sent yet, and when they are.
+    /// Delayed reports and the times at which they are sent.
     leaving: VecDeque<(Time, LinkReport)>,
     socket: UdpSocket,
     config: AccessPointConfig,
@@ -132,7 +131,7 @@ impl Agent {
         if before < self.next || due {
             self.agent.handle(now, ReporterInput::Queue(queue()), &mut reports);
         }
-        // Where it woke late, only the newest of several changes still is one.
+        // After a late wake-up, only the newest of several changes matters.
         if before < self.next {
             let sample = self.trace.phases()[self.next - 1].sample;
             self.agent.handle(now, ReporterInput::Link(sample), &mut reports);
@@ -148,7 +147,7 @@ impl Agent {
             if self.muted.load(Ordering::Relaxed) {
                 continue;
             }
-            // A report that does not fit or is not taken is a lost one, and the next heals it.
+            // A report that cannot be sent counts as lost; the next one repairs that.
             for datagram in Control::LinkReport(report).encode().unwrap_or_default() {
                 if self.socket.send_to(&datagram, self.config.proxy).is_ok() {
                     self.sent.fetch_add(1, Ordering::Relaxed);

@@ -34,15 +34,15 @@ pub struct Options {
 /// Why the lab rejects a scenario, or why a run failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The lab does not support it.
+    /// The lab does not support the scenario.
     #[error(transparent)]
     Experiment(#[from] ExperimentError),
-    /// There is no such scheme.
+    /// The scheme does not exist.
     #[error("unknown scheme `{name}`{}", nearest.as_ref().map(|n| format!("; did you mean `{n}`?")).unwrap_or_default())]
     Scheme {
         /// The unknown name.
         name: String,
-        /// A similar one that exists.
+        /// A scheme with a similar name.
         nearest: Option<String>,
     },
     /// The lab cannot send this workload.

@@ -4,24 +4,24 @@
 
 use timeplane_model::Duration;
 
-/// Width of a cell: what quantiles are exact to.
+/// Width of a cell, which is the resolution of quantiles.
 const CELL: Duration = Duration::from_us(50);
-/// Cells, the last for all beyond: 10 s.
+/// Maximum number of cells, which cover 10 s. The last one counts all longer delays.
 const CELLS: usize = 200_000;
 
-/// How often each delay was seen, in cells of 50 us up to 10 s; of bounded memory.
+/// A histogram of delays in cells of 50 us up to 10 s. Its memory is bounded.
 #[derive(Clone, Debug, Default)]
 pub struct Delays {
-    /// As many as the longest delay needed.
+    /// Counts of cells, up to that of the longest delay.
     cells: Vec<u32>,
     count: u64,
     longest: Duration,
-    /// Of all, in picoseconds.
+    /// Sum of all delays, in picoseconds.
     sum: i128,
 }
 
 impl Delays {
-    /// One more; below 0 it counts as 0.
+    /// Counts a delay; negative ones count as 0.
     pub fn add(&mut self, delay: Duration) {
         let cell = usize::try_from(delay.as_ps() / CELL.as_ps()).unwrap_or(0).min(CELLS - 1);
         if self.cells.len() <= cell {
@@ -32,26 +32,26 @@ impl Delays {
         self.longest = self.longest.max(delay);
         self.sum += i128::from(delay.as_ps().max(0));
     }
-    /// How many there were.
+    /// Number of delays.
     pub fn count(&self) -> u64 {
         self.count
     }
-    /// The mean, exact; none where there is none.
+    /// The exact mean; `None` without delays.
     pub fn mean(&self) -> Option<Duration> {
         (self.count > 0).then(|| Duration::from_ps((self.sum / i128::from(self.count)) as i64))
     }
-    /// How often each delay was seen: at least this long, and less than 50 us longer; the last one
-    /// of 10 s has all beyond.
+    /// Counts by delay: each entry is for delays from its value to less than 50 us longer. The
+    /// entry of 10 s includes all longer ones.
     pub fn cells(&self) -> impl Iterator<Item = (Duration, u64)> + '_ {
         let each = (0..).zip(&self.cells).filter(|(_, n)| **n > 0);
         each.map(|(i, &n)| (CELL * i, u64::from(n)))
     }
-    /// The longest one; none where there is none.
+    /// The longest delay; `None` without delays.
     pub fn longest(&self) -> Option<Duration> {
         (self.count > 0).then_some(self.longest)
     }
-    /// The least delay that a share of all, from 0 to 1, do not exceed, to 50 us and at most the
-    /// longest; none where there is none.
+    /// The quantile of a share from 0 to 1, rounded up to 50 us but at most the longest delay;
+    /// `None` without delays.
     pub fn quantile(&self, share: f64) -> Option<Duration> {
         let rank = ((share.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).max(1);
         let mut below = 0;

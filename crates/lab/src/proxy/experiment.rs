@@ -8,19 +8,19 @@ use std::path::Path;
 use timeplane_model::{Bytes, Named};
 use timeplane_scenario::{AirQueue, CongestionKind, Scenario, Scheme, Transport};
 
-/// Why a scenario is no experiment of this lab.
+/// Why this lab does not support a scenario.
 #[derive(Debug, thiserror::Error)]
 pub enum ExperimentError {
-    /// What the lab is made of is missing.
+    /// A required key is missing.
     #[error("missing {missing}: the proxy's lab needs an air link that follows a trace, and a measured window")]
     Missing {
-        /// The key.
+        /// The missing key.
         missing: &'static str,
     },
-    /// A scheme of another kind.
+    /// A scheme has an unsupported kind.
     #[error("scheme.{scheme}: expected TCP without a plan, alone or with a `proxy`")]
     Scheme {
-        /// The name.
+        /// Name of the scheme.
         scheme: String,
     },
     /// The link trace cannot be emulated.
@@ -28,25 +28,25 @@ pub enum ExperimentError {
     RateTrace(#[from] RateTraceError),
 }
 
-/// An experiment and what it is called.
+/// A scheme's experiment.
 #[derive(Clone, Debug)]
 pub struct Experiment {
-    /// The name of the scenario's scheme.
+    /// Name of the scheme in the scenario.
     pub name: String,
-    /// Everything but who schemes.
+    /// The lab, without what controls the windows.
     pub lab: ProxyLab,
-    /// Who schemes.
+    /// What controls the windows.
     pub scheme: LabScheme,
 }
 
 impl Experiment {
-    /// One for each scheme of a scenario, in its order; files are looked up in `base`, and
-    /// namespaces are named after `prefix`.
+    /// Reads one experiment for each scheme of a scenario, in order. File names are relative to
+    /// `base`; `prefix` is that of the namespaces.
     ///
-    /// The lab has the link trace of the first air link that has one, its queue (packets of the
-    /// fabric's MTU), the fabric's propagation between edge and device, and the measured window.
-    /// Wires are what they are. The lab's proxy always splits connections, and what it says to its
-    /// own senders takes no time.
+    /// The lab uses the first link trace of an air link, that link's queue (in packets of the
+    /// fabric's MTU), the fabric's propagation delay between edge and device, and the measurement
+    /// window. Wires are those of the machine. The lab's proxy always splits connections, and
+    /// steers its own senders without delay.
     ///
     /// # Errors
     /// If the scenario has no such link or window, a scheme is of another kind, or the link
@@ -86,7 +86,7 @@ impl Experiment {
     }
 }
 
-/// What Linux calls it.
+/// Linux's name of a congestion control.
 fn kernel_name(congestion: CongestionKind) -> &'static str {
     match congestion {
         CongestionKind::NewReno => "reno",
@@ -119,11 +119,11 @@ mod tests {
         assert_eq!(all[1].scheme, LabScheme::Proxy(ProxyPolicy::Reactive {}));
         let lab = &all[1].lab;
         assert_eq!((lab.queue, lab.propagation, lab.mtu), (Bytes::mb(6), Duration::from_ms(10), 1500));
-        // An eighth of MCS 12, of MCS 6 half a second later, and of MCS 1 after that.
+        // An eighth of the rate of MCS 12, then of MCS 6 after half a second, then of MCS 1.
         let rate = |ms| lab.trace.at(Duration::from_ms(ms)).rate;
         assert_eq!([rate(0), rate(500), rate(1_000)].map(Rate::as_bps), [187_500_000, 62_500_000, 15_625_000]);
         assert_eq!(rate(499), rate(0));
-        // What the simulator loses of packets it loses here.
+        // The same packets are lost as in the simulator.
         assert!(lab.trace.phases().iter().all(|p| p.loss < 0.01));
     }
 

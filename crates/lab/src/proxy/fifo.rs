@@ -12,14 +12,14 @@ use timeplane_model::{Bytes, Duration};
 /// Packets and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// How many.
+    /// Number of packets.
     pub packets: u64,
-    /// Of IP, headers included.
+    /// Bytes of IP packets, headers included.
     pub bytes: u64,
 }
 
 impl Count {
-    /// One packet more.
+    /// Counts one more packet.
     pub fn add(&mut self, bytes: usize) {
         self.packets += 1;
         self.bytes += bytes as u64;
@@ -33,41 +33,41 @@ impl std::ops::Add for Count {
     }
 }
 
-/// What becomes of a packet that comes to the queue.
+/// Outcome of a packet that arrives at the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// Its last bit leaves at this time.
+    /// The packet is delivered; its last bit leaves at this time.
     Departs(Duration),
-    /// It leaves until this time, and nobody receives it.
+    /// The packet is lost in the air; its last bit leaves at this time.
     Lost(Duration),
-    /// The queue is full.
+    /// The packet is dropped, as the queue is full.
     NoRoom,
-    /// It waits for a link that sends nothing any more.
+    /// The packet waits forever, as the link's rate stays zero.
     Stays,
 }
 
-/// A queue first come first served in front of a link that follows a link trace: `departure =
+/// A first-come first-served queue in front of a link that follows a link trace: `departure =
 /// max(now, free_at) + bytes / rate`, at the rates in force. Times are the link trace's.
 ///
-/// The packet in transmission takes room until its last bit has left.
+/// The packet in transmission occupies the queue until its last bit has left.
 #[derive(Debug)]
 pub struct Fifo {
     trace: Arc<RateTrace>,
-    /// Bytes that it holds.
+    /// Size of the queue, in bytes.
     limit: Bytes,
-    /// Until when the link is taken; none: for ever.
+    /// When the link is free again; `None` for never.
     free_at: Option<Duration>,
-    /// What it can carry of the next packet in the picosecond before, where that one waits already:
-    /// departures are rounded, and rates may fall from much to little.
+    /// Work that the link can do for the next packet in the last picosecond of this one, if the
+    /// next one waits already. It compensates for the rounding of departures.
     ahead: Work,
-    /// When those that wait will have left, and their bytes.
+    /// Departure times of queued packets, and their bytes.
     waiting: VecDeque<(Option<Duration>, u32)>,
     held: u64,
     chance: Xoshiro256PlusPlus,
 }
 
 impl Fifo {
-    /// An empty queue. Losses in the air are drawn from `seed`.
+    /// An empty queue. `seed` is the seed of losses in the air.
     pub fn new(trace: Arc<RateTrace>, limit: Bytes, seed: u64) -> Self {
         let chance = Xoshiro256PlusPlus::seed_from_u64(seed);
         Self {
@@ -81,7 +81,7 @@ impl Fifo {
         }
     }
 
-    /// A packet of so many bytes comes. Times never fall.
+    /// Handles the arrival of a packet. Times must not decrease.
     pub fn offer(&mut self, now: Duration, bytes: u32) -> Fate {
         self.forget(now);
         if self.held + u64::from(bytes) > self.limit.get() {
@@ -103,7 +103,7 @@ impl Fifo {
         if uniform < loss { Fate::Lost(end) } else { Fate::Departs(end) }
     }
 
-    /// What waits, with what is being sent.
+    /// Queued packets, including the one in transmission.
     pub fn waiting(&mut self, now: Duration) -> Count {
         self.forget(now);
         Count { packets: self.waiting.len() as u64, bytes: self.held }
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn the_queue_holds_its_limit_and_not_a_byte_more() {
-        // 1 ms a packet.
+        // A packet takes 1 ms.
         let mut fifo = fifo(&[(Duration::from_secs(1), Rate::mbps(12))], 4_500);
         let now = Duration::from_ms(5);
         for i in 1..=3 {
@@ -154,8 +154,8 @@ mod tests {
     }
 
     proptest! {
-        /// Against the closed formula: a packet has left when the link trace, from the begin of the
-        /// busy period that it belongs to, has carried all packets of that period up to it.
+        /// Compares with the closed formula: a packet leaves when the link trace has carried all
+        /// packets of its busy period up to it.
         #[test]
         fn departures_are_those_of_a_queue_first_come_first_served(
             steps in prop::collection::vec((1_i64..40, 0_u64..100), 1..12),

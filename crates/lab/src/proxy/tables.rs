@@ -18,10 +18,10 @@ use timeplane_workload::{FlowArrival, IdealPath};
 /// IPv4's and TCP's headers, with time stamps.
 const HEADERS: u64 = 52;
 
-/// Why what happened is no result.
+/// Why an experiment has no valid result.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    /// Not all that the server wrote came out as it was.
+    /// The server's bytes did not arrive unchanged.
     #[error("{sent} B sent, {came} B received: bytes are missing or corrupt")]
     Bytes {
         /// Bytes that the server wrote.
@@ -29,10 +29,10 @@ pub enum RecordError {
         /// Bytes that the device read.
         came: u64,
     },
-    /// A packet of the emulated link is nowhere, or at two places.
+    /// Counts of the emulated link's packets contradict each other.
     #[error("packets of the emulated link are not conserved")]
     Conservation,
-    /// The tables.
+    /// The tables cannot be written.
     #[error(transparent)]
     Results(#[from] ResultsError),
 }
@@ -49,7 +49,7 @@ pub(super) struct CompletedRun<'a> {
 }
 
 impl CompletedRun<'_> {
-    /// Checks that nothing was lost or changed, fills the tables, and gives the summary.
+    /// Checks that no byte was lost or changed, fills the tables, and returns the summary.
     pub fn record(&self, mut recorder: Recorder) -> Result<RunSummary, RecordError> {
         let Figures { packets: [there, back], bytes: (sent, came), .. } = *self.figures;
         if !self.figures.intact {
@@ -128,18 +128,18 @@ impl CompletedRun<'_> {
             destination: destination.0,
             size_bytes: bytes.get(),
             start_ps: at.as_ps(),
-            // It lasts longer than the server sends.
+            // The flow lasts longer than the server sends.
             fct_ps: None,
             received_bytes: self.figures.in_time.get(),
             ideal_ps: path.completion(packets).as_ps(),
             measured: true,
             retransmissions: self.figures.sent_again,
-            // The kernel's are not asked for.
+            // Timeouts of the kernel are not read.
             timeouts: 0,
         }
     }
 
-    /// The emulated link towards the device: its number, and the nodes at its ends.
+    /// The emulated link towards the device: its number and its end nodes.
     fn air_link(&self) -> Option<(u32, u32, u32)> {
         let radio = self.scenario.fabric.radio.as_ref()?;
         let [from, to] = radio.link.iter().find(|l| l.trace.is_some())?.nodes;
@@ -148,7 +148,7 @@ impl CompletedRun<'_> {
         Some((link.0, from, to))
     }
 
-    /// Their distribution, and what all but one in 100,000 keep within.
+    /// Distribution of round-trip times, and their quantile at 99.999 %.
     fn round_trips(&self) -> Option<(Distribution, f64)> {
         let delays = &self.figures.delays;
         let ps = |delay: Duration| (delay + self.lab.propagation).as_ps() as f64;
@@ -178,7 +178,7 @@ pub(super) fn live_json(policy: &str, actuator: &str, lab: &ProxyLab, figures: &
         "sent_again": figures.sent_again,
         "no_room_packets": there.no_room.packets,
         "lost_in_the_air_packets": there.lost.packets,
-        // How far the emulator is from what it emulates.
+        // How late the emulator's packets were.
         "handed_over_late_p99_us": us(figures.late),
     });
     if let Some(steering) = figures.steering {

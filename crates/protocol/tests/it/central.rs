@@ -1,5 +1,5 @@
-//! Timeslots and rates in virtual time: clocks that err, messages that are late, lost or doubled,
-//! agents that start anew.
+//! Tests of timeslots and rates in virtual time: inaccurate clocks, late, lost or doubled messages,
+//! and restarts of agents.
 
 use crate::common::wire;
 use std::cmp::Reverse;
@@ -55,11 +55,11 @@ fn rates() -> RateControllerConfig {
 
 struct Host {
     agent: HostAgent,
-    /// How much its clock is ahead of the truth.
+    /// Offset of its clock from true time.
     ahead: i64,
-    /// Bytes that wait, by destination.
+    /// Queued bytes by destination.
     queues: BTreeMap<u32, u64>,
-    /// Rates in force: until when, and how many bytes a picosecond (as a fraction of 8e12 bit).
+    /// Rates in force: their end, and bytes per picosecond (as a fraction of 8e12 bit).
     rates: BTreeMap<u32, (i64, u64)>,
     fluid_at: i64,
 }
@@ -68,16 +68,16 @@ struct World {
     now: i64,
     hosts: Vec<Host>,
     controller: Box<dyn Agent>,
-    /// Whether the controller answers at all.
+    /// Whether the controller answers.
     alive: bool,
     latency: i64,
-    /// Of 1000 messages.
+    /// Number of lost messages out of 1000.
     lost: u64,
     doubled: u64,
     mail: BinaryHeap<Reverse<(i64, u64)>>,
     letters: BTreeMap<u64, (Address, Address, Message)>,
     dice: u64,
-    /// Begin of the slot by the host's clock, source, destination; of slots in which a packet went.
+    /// Start of the slot by the host's clock, source, destination; for slots with a packet.
     sent: Vec<(i64, u32, u32)>,
     wasted: u64,
 }
@@ -128,7 +128,7 @@ impl World {
         Time::from_ps(self.now + self.hosts[h].ahead)
     }
 
-    /// Lets rates work until now.
+    /// Sends by the rates in force until now.
     fn flow(&mut self, h: usize) {
         let (now, host) = (self.now, &mut self.hosts[h]);
         for (to, &(until, rate)) in &host.rates {
@@ -241,7 +241,7 @@ impl World {
             _ => {
                 let h = which as usize;
                 self.tell_host(h, Input::Due);
-                // What a rate has emptied, the driver tells.
+                // The driver reports queues that a rate has emptied.
                 let before = self.hosts[h].queues.len();
                 if self.backlog(h, false).entries().len() < before {
                     self.tell_host(h, Input::Changed);
@@ -255,7 +255,7 @@ impl World {
         self.hosts.iter().flat_map(|h| h.queues.values()).sum()
     }
 
-    /// Runs until all is sent; how long it took.
+    /// Runs until everything is sent. Returns the time that it took.
     fn run(&mut self, most: Duration) -> i64 {
         let begin = self.now;
         while self.waiting() > 0 {
@@ -265,7 +265,7 @@ impl World {
         self.now - begin
     }
 
-    /// No slot has a host twice on a side.
+    /// Checks that no slot uses a host twice on a side.
     fn exclusive(&self) {
         let (mut sources, mut destinations) = (BTreeSet::new(), BTreeSet::new());
         for &(slot, s, d) in &self.sent {
@@ -301,7 +301,7 @@ fn every_packet_gets_one_slot() {
     let took = world.run(Duration::from_ms(50));
     world.exclusive();
     assert_eq!((world.sent.len(), world.wasted), (6 * 5 * 10, 0));
-    // 50 slots at the least; greedy matchings near that.
+    // At least 50 slots are needed; greedy matchings are near that.
     assert!(took < SLOT.as_ps() * 60, "{took}");
 }
 
@@ -320,7 +320,7 @@ fn loss_delay_and_doubles_cost_time_and_nothing_else() {
 
 #[test]
 fn grants_that_come_late_are_asked_for_again() {
-    // Told to be 2 us, the network takes 30: nothing comes in time, until it is faster again.
+    // Configured for 2 us, the network takes 30: no grant is in time until it is faster again.
     let mut world = slots(3, US * 4);
     world.latency = 30_000_000;
     all_to_all(&mut world, 5);
@@ -343,8 +343,7 @@ fn clocks_that_differ_keep_their_slots() {
     }
     all_to_all(&mut world, 10);
     world.run(Duration::from_ms(50));
-    // By their own clocks, slots are exclusive; how far they are apart in truth is the clocks'
-    // error.
+    // By their own clocks, slots are exclusive; in true time they differ by the clocks' error.
     world.exclusive();
     assert_eq!((world.sent.len(), world.wasted), (5 * 4 * 10, 0));
 }
@@ -357,13 +356,13 @@ fn restarts_strand_nothing() {
     while world.sent.len() < 200 {
         world.step();
     }
-    // A host forgets all but its queues.
+    // A host forgets everything except its queues.
     let clock = world.clock(2).as_ps();
     world.hosts[2].agent = HostAgent::new(config(2, 1, clock, reporting));
     while world.sent.len() < 350 {
         world.step();
     }
-    // The controller forgets all, and begins where its predecessor's grants have ended.
+    // The controller forgets everything, and starts where its predecessor's grants have ended.
     let horizon = US * 10 + SLOT * 4;
     let config = TimeslotControllerConfig { epoch: 1, start: Time::from_ps(world.now) + horizon, ..timeslots(US * 10) };
     world.controller = Box::new(TimeslotController::new(config, &fabric(5)).unwrap());
@@ -377,7 +376,7 @@ fn paced(hosts: u32) -> World {
     World::new(hosts, Box::new(controller), rates().reporting())
 }
 
-/// Sums of what hosts may send and may be sent now, over the line rate.
+/// Sums of what hosts may send and receive now, over the line rate.
 fn load(world: &World) -> f64 {
     let n = world.hosts.len();
     let (mut rows, mut columns) = (vec![0.0; n], vec![0.0; n]);
@@ -408,7 +407,7 @@ fn rates_fill_links_and_never_more() {
     }
     let took = world.now - begin;
     assert!(most > 0.99 && most <= 1.0, "{most}");
-    // 300 packets into host 0; a host looks at its queue only every 500 us here.
+    // 300 packets to host 0; a host checks its queue only every 500 us here.
     let least = SLOT.as_ps() * 300;
     assert!((least..least + 1_500_000_000).contains(&took), "{took} of {least}");
 }
@@ -440,14 +439,14 @@ fn a_silent_controller_leaves_no_gate_open() {
         world.step();
     }
     assert_eq!(world.waiting(), left);
-    // It returns, with a higher epoch, and all goes on.
+    // The controller returns with a higher epoch, and everything continues.
     world.controller = Box::new(RateController::new(RateControllerConfig { epoch: 1, ..rates() }, &fabric(3)).unwrap());
     world.alive = true;
     world.run(Duration::from_secs(2));
 }
 
-/// What has no route gets no slots and no rates once that is known, the others get all, and it goes
-/// on when there is a route again.
+/// Demand without a route gets no slots and no rates once that is known, other demand is served,
+/// and service resumes when a route returns.
 #[test]
 fn what_has_no_route_waits_until_there_is_one() {
     for mut world in [slots(4, US * 10), paced(4)] {
@@ -460,7 +459,7 @@ fn what_has_no_route_waits_until_there_is_one() {
         };
         run_for(&mut world, US * 300);
         world.tell_controller(Input::Down(fabric(4).links_of(NodeId(3))));
-        // What was granted before is still sent.
+        // Earlier grants are still used.
         run_for(&mut world, US * 200);
         let of_three = |world: &mut World| -> u64 {
             world.waiting();
@@ -473,8 +472,7 @@ fn what_has_no_route_waits_until_there_is_one() {
         assert!(before > 400 * FRAME, "{before}");
         world.tell_controller(Input::Down(vec![]));
         let took = world.run(Duration::from_ms(20));
-        // Three hosts each way: as long as it takes to report at the latest, and their packets'
-        // time.
+        // Three hosts each way take the longest reporting delay plus their packets' time.
         assert!(took < (US * 600 + SLOT * 2 * 300).as_ps(), "{took}");
         world.exclusive();
     }
@@ -519,8 +517,8 @@ fn nonsense_is_counted_and_dropped() {
     for heard in [timeslots.heard(), rates.heard()] {
         assert_eq!((heard.malformed, heard.taken, heard.stale), (4, 2, 2));
     }
-    // Of the host that says it is the end of time, one packet waits, and gets one slot, though
-    // nobody calls at the slot's time: what is granted is not granted again.
+    // A host whose report is dated at the end of time has one packet and gets one slot, even if the
+    // agent is not called at the slot's time: the packet is not granted again.
     let mut out = Vec::new();
     for k in 0..40 {
         timeslots.handle(Time::ZERO + US * k, Input::Due, &mut out);
@@ -529,7 +527,7 @@ fn nonsense_is_counted_and_dropped() {
     let grants = |out: &[Output]| out.iter().filter(|o| matches!(o, Output::Send { .. })).count();
     assert_eq!(grants(&out), 1);
     assert_eq!(timeslots.counters().allocations, 1);
-    // Two reports at once are one computation, and one host has a rate.
+    // Two simultaneous reports cause one computation, and one host has a rate.
     let mut out = Vec::new();
     rates.handle(Time::ZERO, Input::Due, &mut out);
     rates.handle(Time::ZERO + US * 2, Input::Due, &mut out);

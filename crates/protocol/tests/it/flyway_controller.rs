@@ -1,5 +1,5 @@
-//! The controller of flyways in virtual time: reports in, links and shares out, leases that are
-//! renewed and end.
+//! Tests of the flyway controller in virtual time: reports, links and shares, renewal and end of
+//! leases.
 
 use timeplane_model::{Backlog, Bytes, Duration, HostId, Rate, Time};
 use timeplane_protocol::{
@@ -33,7 +33,7 @@ fn report(from: u32, sequence: u64, waits: &[(u32, u64)]) -> Input {
     Input::Message { from: Address::Host(HostId(from)), message: Message::Report(report) }
 }
 
-/// What is sent between two times: when, to which rack, what.
+/// Messages between two times: time, rack, content.
 fn between(controller: &mut FlywayController<Ports>, mut now: Time, end: Time) -> Vec<(Time, u32, RackFlyways)> {
     let mut sent = Vec::new();
     while let Some(due) = controller.deadline().filter(|&d| d <= end) {
@@ -68,8 +68,8 @@ fn both_ends_hear_of_a_link_and_the_sender_of_its_shares() {
         assert_eq!((told.epoch, told.lease, told.links.len()), (3, at(20_200), 1));
         assert_eq!((link.peer, link.rate, link.up), (HostId(1 - rack), Rate::gbps(5), at(750)));
     }
-    // A little less than a third of 100 MB: 0.8 ns a byte by wire, 1.6 by the link that begins 0.55
-    // ms late.
+    // Slightly less than a third of 100 MB: 0.8 ns a byte by wire, 1.6 by the link, which starts
+    // 0.55 ms late.
     let share = sent[0].2.shares[0];
     assert_eq!((share.destination, share.start, share.end), (HostId(1), HostId(0), HostId(1)));
     assert!((f64::from(share.ppm) / 1e6 - (80.0 - 0.55) / 240.0).abs() < 1e-3, "{share:?}");
@@ -90,7 +90,7 @@ fn others_hear_of_transit() {
         sent.iter().flat_map(|(_, rack, told)| told.shares.iter().map(|&s| (*rack, s))).collect();
     assert!(shares.iter().all(|(_, s)| end(s)));
     let relay = shares[0].1.start;
-    // One rack has the link; some other sends by it.
+    // One rack has the link; another one sends over it.
     assert!(shares.iter().all(|(_, s)| s.start == relay) && shares.iter().any(|&(rack, s)| HostId(rack) != s.start));
 }
 
@@ -106,7 +106,7 @@ fn leases_are_renewed_and_a_silent_controller_leaves_none() {
         assert_eq!(two[0].2.links, two[1].2.links, "a link that stays is up since it was");
         assert!(two[0].2.round < two[1].2.round);
     }
-    // All is sent: the rack is told that it has none, once.
+    // Everything is sent: the rack is told once that it has no links.
     tell(&mut m, at(100_000), report(0, 2, &[]));
     let last = between(&mut m, at(100_000), at(300_000));
     assert_eq!(last.iter().map(|s| s.1).collect::<Vec<_>>(), [0, 1]);
@@ -121,10 +121,10 @@ fn plans_keep_their_distance_and_a_rack_that_missed_its_answer_gets_it_again() {
     assert_eq!(between(&mut m, at(0), at(400)).len(), 2);
     tell(&mut m, at(400), report(0, 2, &[(1, 1000)]));
     let again = between(&mut m, at(400), at(5_000));
-    // Not before a millisecond after the first plan; the other end has missed nothing.
+    // Not within a millisecond of the first plan; the other end has missed nothing.
     assert_eq!(again.iter().map(|s| (s.0, s.1)).collect::<Vec<_>>(), [(at(1_200), 0)]);
     assert_eq!(again[0].2.links[0].up, at(750));
-    // Another rack has more for it: the link moves, and all three hear of it.
+    // Another rack has more for it: the link moves, and all three racks are told.
     tell(&mut m, at(5_000), report(0, 3, &[(1, 1)]));
     tell(&mut m, at(5_000), report(2, 1, &[(1, 5000)]));
     let moved = between(&mut m, at(5_000), at(6_000));

@@ -1,5 +1,5 @@
-//! The flyway controller with radios: what it accepts is feasible by the definition, on random
-//! layouts and in the published one.
+//! Tests of the flyway controller with radios: accepted links are feasible by the definition, on
+//! random layouts and the published one.
 
 use proptest::prelude::*;
 use timeplane_model::{Bytes, Duration, Named, Rate, mix64};
@@ -49,7 +49,7 @@ fn radios_offer_what_flyways_do() {
     let number = links.add(&offer.link(0, 1)).unwrap();
     assert_eq!(links.links(), [(number, offer.link(0, 1))]);
     assert_eq!(links.offer(1, 2), None);
-    // A rate that there is not, and a duplex that radios have not.
+    // An unknown rate, and a duplex that radios do not have.
     let odd = Link { rate: Rate::gbps(1), ..offer.link(2, 3) };
     assert_eq!(links.add(&odd), None);
     assert_eq!(links.add(&Link { duplex: Duplex::Full, ..offer.link(2, 3) }), None);
@@ -58,8 +58,8 @@ fn radios_offer_what_flyways_do() {
 
 #[test]
 fn beams_take_time() {
-    // 36 sectors of each end, feedback and its answer: more than a millisecond; by wire only the
-    // steering.
+    // 36 sectors of each end, feedback and its answer: more than a millisecond. By wire only
+    // steering takes time.
     let trained = Pointing::Trained { mac: &FLYWAYS_DRAFT, sectors: 36 }.takes();
     assert_eq!(trained, FLYWAYS_DRAFT.beam_training(36, 36));
     assert!(trained > Duration::from_ms(1) && trained < Duration::from_ms(2));
@@ -71,7 +71,7 @@ fn a_hot_rack_in_the_published_layout() {
     let layout = Layout::parse("racks_160.csv", bundled::RACKS_160, Rack::default()).unwrap();
     let field = field(&layout, "narrow_beam");
     let w = Wired::oversubscribed_racks(160, 2).unwrap();
-    // Forty racks send 1 GB each to rack 5, as many others 0.2 GB to somewhere.
+    // Forty racks send 1 GB each to rack 5, and as many others 0.2 GB to various racks.
     let mut bytes = vec![0; 160 * 160];
     for i in 0..40 {
         bytes[(20 + i) * 160 + 5] = 1_000_000_000;
@@ -86,8 +86,8 @@ fn a_hot_rack_in_the_published_layout() {
             plan.relative()
         })
         .to_vec();
-    // One link of 6.76 Gb/s beside 10 Gb/s: with transit 40 GB take 32 s · 10 / 16.76; its own pair
-    // alone is a fortieth of them.
+    // One link of 6.76 Gb/s in addition to 10 Gb/s. With transit, 40 GB take 32 s · 10 / 16.76; its
+    // own pair is a fortieth of them.
     assert!((relative[1] - 2.0 * 10.0 / 16.756_75).abs() < 0.02, "{relative:?}");
     assert!((relative[2] - 2.0 * 10.0 / 16.756_75).abs() < 0.02, "{relative:?}");
     assert!((relative[0] - 2.0 * 39.0 / 40.0).abs() < 0.01, "{relative:?}");

@@ -1,5 +1,5 @@
-//! Several controllers, of which one plans and each is in charge of a part of the hosts, in virtual
-//! time.
+//! Tests of several controllers in virtual time: one plans, and each relay is in charge of a part
+//! of the hosts.
 
 use crate::common::{Clock, GUARD, OPEN, SLOT_BYTES, World, one_switch, parameters};
 use proptest::prelude::*;
@@ -10,13 +10,13 @@ use timeplane_protocol::{
 };
 
 const US: Duration = Duration::from_us(1);
-/// One hop, at most; at least half of it.
+/// Maximum latency of a hop; the minimum is half of it.
 const LATENCY: Duration = Duration::from_us(14);
-/// What frames of one relay that are sent together differ by.
+/// Maximum skew of frames that one relay sends together.
 const SKEW: Duration = Duration::from_us(7);
 
-/// Gates by clocks and by frames; both ways of a message with the time in which reports are
-/// gathered, and the relays' clocks.
+/// Gates by clocks and by frames, with both ways of a message, the time for gathering reports, and
+/// the relays' clocks.
 fn configs(error: Duration) -> [SlotControllerConfig; 2] {
     let control_latency = LATENCY * 2 + LATENCY / 2 + US + error * 2;
     let by_clock = SlotControllerConfig { control_latency, ..SlotControllerConfig::new(parameters()) };
@@ -36,8 +36,8 @@ fn world(hosts: u32, config: SlotControllerConfig, relays: u32, error: Duration)
     world
 }
 
-/// What two clocks and the skew of one relay's frames make is less than the guard: nobody meets
-/// anybody, and it costs nothing.
+/// The difference of two clocks plus the skew of one relay's frames is below the guard: no openings
+/// overlap, and no capacity is lost.
 #[test]
 fn relays_deliver_one_plan() {
     let error = US * 4;
@@ -58,8 +58,8 @@ fn relays_deliver_one_plan() {
     }
 }
 
-/// Where frames open gates, what clocks differ by has to be in the guard: 7 us of skew and twice 4
-/// us are, twice 10 us are not. By the hosts' clocks it does not matter.
+/// If frames open gates, the guard must cover the difference of clocks: 7 us of skew and twice 4 us
+/// fit, twice 10 us do not. With the hosts' clocks it does not matter.
 #[test]
 fn the_guard_has_to_cover_two_clocks() {
     for (error, apart) in [(4, true), (10, false)] {
@@ -73,11 +73,11 @@ fn the_guard_has_to_cover_two_clocks() {
     }
 }
 
-/// Where a frame may be lost that closes a gate, and the gate closes by itself later by the slack,
-/// the guard covers less of the clocks: 15 us are twice 7 us and twice this.
+/// If a closing frame may be lost, the gate closes by itself later by the slack. Then the guard
+/// covers smaller clock errors: 15 us are twice 7 us and twice this.
 const HALF: Duration = Duration::from_ns(500);
 
-/// A message that is lost between controllers costs slots of its part.
+/// A lost message between controllers costs slots of its part.
 #[test]
 fn losses_between_controllers_cost_slots_alone() {
     for config in configs(US * 4) {
@@ -92,8 +92,7 @@ fn losses_between_controllers_cost_slots_alone() {
     }
 }
 
-/// A relay that starts anew, with frames that it does not send any more, goes on with the next
-/// round.
+/// A relay that restarts, and no longer sends its frames, continues with the next round.
 #[test]
 fn a_relay_that_starts_anew_goes_on() {
     for config in configs(HALF) {
@@ -105,13 +104,13 @@ fn a_relay_that_starts_anew_goes_on() {
             world.relays[1].0 = anew;
             let took = world.run_until_empty(Duration::from_secs(4));
             assert!(world.overlaps().is_empty());
-            // It costs the round that was under way, and the one after it where that was granted.
+            // It costs the current round, and the next one if that was granted.
             assert!(took < (OPEN + GUARD) * (60 * 8 + 4 * 32) + config.lead() * 4, "{took}");
         }
     }
 }
 
-/// The controller that plans is lost, and its successor plans through the same relays.
+/// The planning controller is lost, and its successor plans through the same relays.
 #[test]
 fn a_standby_takes_over_the_relays() {
     for config in configs(US * 4) {
@@ -167,7 +166,7 @@ fn sent(out: &mut Vec<Output>) -> Vec<(Address, Message)> {
     out.drain(..).filter_map(sent).collect()
 }
 
-/// Hosts 2 and 3 of six are the second of three relays'.
+/// Hosts 2 and 3 of six belong to the second of three relays.
 fn second(signals: Option<SignalConfig>) -> Relay {
     let config = RelayConfig { number: 1, relays: 3, epoch: 0, control_latency: LATENCY, gather: US * 8, signals };
     Relay::new(config, one_switch(6))
@@ -196,8 +195,8 @@ fn reports_go_on_together() {
         |h: u32, r: BacklogReport| Input::Message { from: Address::Host(HostId(h)), message: Message::Report(r) };
     relay.handle(at(10), hear(3, report(1, 0, 7)), &mut out);
     relay.handle(at(12), hear(2, report(0, 0, 5)), &mut out);
-    // A newer one takes the place of one that has not gone on; an older one, and that of a foreign
-    // host, do not.
+    // A newer report replaces one that was not sent on; an older one, and that of a foreign host,
+    // do not.
     relay.handle(at(14), hear(3, report(2, 0, 8)), &mut out);
     relay.handle(at(14), hear(3, report(1, 0, 7)), &mut out);
     relay.handle(at(14), hear(4, report(0, 0, 9)), &mut out);
@@ -231,7 +230,7 @@ fn a_round_is_passed_on_once_and_by_signals_as_frames() {
         };
         let expected = if signals.is_some() { (0, at(50), at(300)) } else { (1, at(100), at(300)) };
         assert!(told.iter().all(|(_, m)| grants(m) == expected));
-        // Known rounds, those of a deposed controller, and nonsense.
+        // Known rounds, rounds of a deposed controller, and invalid messages.
         relay.handle(at(51), part(0, 1, good.clone()), &mut out);
         for wrong in [vec![(HostId(4), grant(100, 200))], vec![(HostId(2), grant(200, 200))]] {
             relay.handle(at(51), part(0, 2, wrong), &mut out);
@@ -248,7 +247,7 @@ fn a_round_is_passed_on_once_and_by_signals_as_frames() {
             assert_eq!(relay.deadline(), None);
             continue;
         }
-        // Opened and closed in time; the second slot is of a controller that is replaced.
+        // Opened and closed in time; the second slot belongs to a replaced controller.
         relay.handle(at(100), Input::Due, &mut out);
         relay.handle(at(200), Input::Due, &mut out);
         let frames = sent(&mut out);
@@ -265,8 +264,8 @@ fn a_round_is_passed_on_once_and_by_signals_as_frames() {
     }
 }
 
-/// The controller talks to its relays alone, one message each, and believes each about its own
-/// hosts.
+/// The controller talks only to its relays, with one message each, and accepts reports from each
+/// about its own hosts only.
 #[test]
 fn the_controller_hears_relays_alone() {
     let fabric = one_switch(6);

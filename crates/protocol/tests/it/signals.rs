@@ -1,4 +1,4 @@
-//! Slots that frames open and close, in virtual time.
+//! Tests of slots that frames open and close, in virtual time.
 
 use crate::common::{Clock, GUARD, OPEN, RATE, SLOT_BYTES, World, parameters};
 use proptest::prelude::*;
@@ -13,7 +13,7 @@ use timeplane_protocol::{
 use timeplane_schedule::{Scheduler, SlotParameters, Standing, WeightedRoundRobin};
 
 const US: Duration = Duration::from_us(1);
-/// One way: frames that are sent together arrive within half of it.
+/// Maximum latency one way: frames that are sent together arrive within half of it.
 const LATENCY: Duration = Duration::from_us(14);
 const SKEW: Duration = Duration::from_us(7);
 
@@ -24,7 +24,7 @@ fn config() -> SlotControllerConfig {
 fn period() -> Duration {
     OPEN + GUARD
 }
-/// Clocks that agree with nobody: off by up to 2 s, and by up to 100 us a second more and more.
+/// Unrelated clocks: off by up to 2 s, with a drift of up to 100 us per second.
 fn astray(world: &mut World) {
     for (h, host) in world.hosts.iter_mut().enumerate() {
         let h = h as i64;
@@ -37,15 +37,15 @@ fn clocks_do_not_matter() {
     for hosts in [2, 8, 24] {
         let mut world = World::new(hosts, config());
         astray(&mut world);
-        // First reports go by the hosts' clocks; the next ones when they are asked for.
+        // First reports follow the hosts' clocks; later ones are requested.
         world.run(US * 2_000, |_| false);
         world.all_to_all(10 * SLOT_BYTES);
         let ideal = period() * (10 * (i64::from(hosts) - 1));
         let took = world.run_until_empty(ideal * 3) - US * 2_000;
         let start_up = config().idle + config().lead() + config().message_time() * 3;
         println!("{hosts} hosts: {took} of {ideal}");
-        // The last bytes of a pair can show one report later: what is on its way while a report is
-        // counts twice.
+        // The last bytes of a pair can appear one report later: bytes in flight during a report
+        // count twice.
         assert!(took < ideal.scale(1.02) + start_up + period() * 2, "{took} of {ideal}");
         assert!(world.overlaps().is_empty());
         // Two frames per slot and host.
@@ -74,8 +74,7 @@ fn lost_frames_cost_their_slots_and_nothing_else() {
     }
 }
 
-/// With less guard than two frames can differ by, hosts are in each other's slots: the check above
-/// can fail.
+/// With a guard below the skew of two frames, openings overlap: the check above can fail.
 #[test]
 fn a_guard_shorter_than_the_skew_is_seen() {
     let slots = SlotParameters { guard: US * 3, ..parameters() };
@@ -87,7 +86,8 @@ fn a_guard_shorter_than_the_skew_is_seen() {
 
 #[test]
 fn without_a_controller_nobody_sends_and_with_one_nobody_is_muted() {
-    // Dead while a slot is open, between two slots, before the first frame and after much.
+    // The controller fails while a slot is open, between two slots, before the first frame and
+    // later.
     for killed in [200, 1_000, 1_003, 1_160, 7_000, 9_446] {
         let mut world = World::new(6, config());
         astray(&mut world);
@@ -110,7 +110,7 @@ fn without_a_controller_nobody_sends_and_with_one_nobody_is_muted() {
     }
 }
 
-/// A new controller's frames count, and the predecessor's that are still on their way do not.
+/// A new controller's frames count; the predecessor's frames in flight do not.
 #[test]
 fn a_controller_that_restarts_at_once_meets_nobody() {
     for killed in [1_000, 1_003, 1_160, 5_000] {
@@ -124,7 +124,7 @@ fn a_controller_that_restarts_at_once_meets_nobody() {
     }
 }
 
-/// Limits of bytes come as grants by signal: frames alone cannot say them.
+/// Limits of bytes come as grants by signal, because frames cannot contain them.
 #[test]
 fn a_receive_buffer_never_overflows() {
     let mut world = World::new(5, SlotControllerConfig { receive_buffers: true, ..config() });
@@ -164,7 +164,7 @@ fn send(source: u32, destination: u32) -> Transmission {
     }
 }
 
-/// Frames in the order of sending: when, to whom, the class.
+/// Frames in the order of sending: time, host, class.
 fn frames(controller: &mut SlotController, until: Time) -> Vec<(Time, u32, Option<u16>, Duration)> {
     let mut frames = Vec::new();
     let mut out = Vec::new();
@@ -205,8 +205,8 @@ fn frames_go_switch_by_switch_in_turn() {
     }
 }
 
-/// Several transmissions of a host in a slot, paths and rates: one frame opens them all, as the
-/// round's message said.
+/// Several transmissions of a host in a slot, with paths and rates: one frame opens them all, as
+/// the round's message says.
 #[test]
 fn what_a_frame_cannot_say_comes_as_a_grant() {
     let fabric = two_edges();
@@ -225,7 +225,7 @@ fn what_a_frame_cannot_say_comes_as_a_grant() {
         controller.handle(due, Input::Due, &mut out);
         for output in std::mem::take(&mut out) {
             let Output::Send { to: Address::Host(h), message } = output else { continue };
-            // At a host whose clock shows something else.
+            // At a host whose clock differs.
             let input = Input::Message { from: Address::Controller, message };
             let mut answers = vec![];
             world[h.index()].handle(due - Duration::from_secs(5), input, &mut answers);
@@ -252,7 +252,7 @@ fn what_a_frame_cannot_say_comes_as_a_grant() {
     }
 }
 
-/// A driver that calls late opens for what is left, and not after the end.
+/// A driver that calls late opens gates for the rest, and not after the end.
 #[test]
 fn frames_that_are_called_for_late_open_for_less() {
     let fabric = two_edges();
@@ -274,7 +274,7 @@ fn frames_that_are_called_for_late_open_for_less() {
         out.iter().filter_map(hold).collect::<Vec<_>>()
     };
     assert_eq!(holds(&mut controller, first + US * 100), [(Some(1), OPEN - US * 100 + SKEW)]);
-    // The second slot is over: only its closing frame goes out, as the first's does.
+    // The second slot is over: only closing frames are sent for both slots.
     assert_eq!(holds(&mut controller, first + period() * 2 - GUARD), [(None, Duration::ZERO); 2]);
 }
 
@@ -285,7 +285,7 @@ fn a_report_counts_from_the_message_that_asks() {
     let mut controller = SlotController::new(c, Box::new(WeightedRoundRobin::new(c.slots)), Arc::clone(&fabric));
     let mut out = vec![];
     let backlog = Backlog::of_bytes([(HostId(1), Bytes::new(375_000 * 4))]);
-    // Taken in the future or in the past, by clocks that are wrong.
+    // Reports dated in the future or in the past by wrong clocks.
     for (sequence, taken_at) in [Time::MAX, Time::from_ps(i64::MIN / 2)].into_iter().enumerate() {
         let report =
             BacklogReport { epoch: 0, sequence: sequence as u64, taken_at, obeys: 0, backlog: backlog.clone() };
@@ -296,7 +296,7 @@ fn a_report_counts_from_the_message_that_asks() {
         let due = controller.deadline().unwrap();
         controller.handle(due, Input::Due, &mut out);
     }
-    // Planned once.
+    // The demand is planned once.
     assert_eq!(controller.counters().slots, 4);
 }
 

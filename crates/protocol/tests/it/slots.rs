@@ -1,4 +1,4 @@
-//! Slots, from reports to openings, in virtual time.
+//! Tests of slots in virtual time, from reports to openings.
 
 use crate::common::{Clock, GUARD, OPEN, SLOT_BYTES, World, parameters};
 use proptest::prelude::*;
@@ -13,7 +13,7 @@ fn period() -> Duration {
     OPEN + GUARD
 }
 
-/// Start-up: first reports, first plan.
+/// Time to start: first reports, first plan.
 fn start_up(c: &SlotControllerConfig) -> Duration {
     c.message_time() + c.lead()
 }
@@ -75,7 +75,7 @@ fn lost_and_doubled_messages_strand_nothing() {
             world.sendings.len()
         );
         assert!(took < ideal.scale(1.0 + 8.0 * lost as f64 / 1000.0) + Duration::from_ms(30), "{took} of {ideal}");
-        // Bytes that were granted and may have been sent are never planned again before a report
+        // Bytes that were granted, and may have been sent, are not planned again before a report
         // shows them.
         assert_eq!(world.wasted(), 0);
         assert!(world.overlaps().is_empty());
@@ -89,8 +89,8 @@ fn lost_and_doubled_messages_strand_nothing() {
 
 #[test]
 fn clock_errors_within_the_guard_keep_senders_apart() {
-    // Offsets of up to 5 us, and drift of up to 10 ppm, which is 2 us more in 200 ms: two hosts
-    // differ by less than 15 us.
+    // Offsets of up to 5 us, and drift of up to 10 ppm, which adds 2 us in 200 ms: two hosts differ
+    // by less than 15 us.
     let mut c = config();
     c.clock_error = Duration::from_us(7);
     let mut world = World::new(8, c);
@@ -147,14 +147,14 @@ fn a_restarted_controller_takes_up_again() {
 #[test]
 fn late_grants_are_counted_and_not_executed() {
     let mut world = World::new(4, config());
-    // The control network is three times slower than the controller believes.
+    // The control network is three times slower than configured.
     world.network.latency = config().control_latency * 3;
     world.all_to_all(5 * SLOT_BYTES);
     world.run(Duration::from_ms(20), |_| false);
     assert!(world.counted(|c| c.late) > 0);
     assert_eq!(world.counted(|c| c.executed), 0);
     assert!(world.events.iter().any(|e| matches!(e, Event::GrantsLost { .. })));
-    // Once it is as believed, all is sent.
+    // Once it is as configured, everything is sent.
     world.network.latency = config().control_latency;
     world.run_until_empty(Duration::from_ms(80));
 }
@@ -171,7 +171,7 @@ fn an_idle_network_is_asked_once_a_slot_and_wakes() {
     world.hosts[0].queues.insert(3, 1000);
     world.run(Duration::from_ms(101), |_| false);
     let first = world.sendings.first().expect("an opening");
-    // At worst: an idle round until the report, then the way to a round's begin.
+    // At worst: an idle round until the report, then the time to the start of a round.
     let wait = Duration::from_ps(first.from) - Duration::from_ms(100);
     assert!(wait < config().idle + config().lead() + config().message_time(), "{wait}");
     assert_eq!(first.bytes, 1000);
@@ -181,7 +181,7 @@ fn an_idle_network_is_asked_once_a_slot_and_wakes() {
 fn a_receive_buffer_never_overflows() {
     let mut world = World::new(5, config());
     let size = 2_000_000;
-    // All send to host 0, which takes out 4 Gb/s of the 10 that come in.
+    // All hosts send to host 0, which reads 4 Gb/s of the 10 Gb/s that arrive.
     world.hosts[0].buffer = Some((size, 0, Rate::gbps(4)));
     for h in 1..5 {
         world.hosts[h].queues.insert(0, 10 * SLOT_BYTES);
@@ -198,14 +198,15 @@ fn nothing_is_planned_over_dead_links() {
     world.all_to_all(200 * SLOT_BYTES);
     let start = Duration::from_us(100);
     world.run(start, |_| false);
-    // The wire of host 3, by one of its links.
+    // The wire of host 3, named by one of its links.
     world.controller.handle(Time::ZERO + start, Input::Down(vec![LinkId(6)]), &mut Vec::new());
     world.run(Duration::from_ms(160), |_| false);
     let meets = |w: &World| {
         let to_3 = (0..3).map(|h| w.hosts[h].queues.get(&3).copied().unwrap_or(0));
         (to_3.collect::<Vec<_>>(), w.hosts[3].queues.values().sum::<u64>())
     };
-    // The round that was planned before may be under way; after it, nothing. All others are served.
+    // The round planned before may continue; after it, nothing is sent there. All others are
+    // served.
     let (to, from) = meets(&world);
     assert!(to.iter().all(|b| *b > 100 * SLOT_BYTES) && from > 300 * SLOT_BYTES, "{to:?} {from}");
     let left: u64 = to.iter().sum::<u64>() + from;

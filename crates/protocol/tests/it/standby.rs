@@ -1,4 +1,4 @@
-//! Controllers that are lost, and those that take their place, in virtual time.
+//! Tests of controllers that fail and of their successors, in virtual time.
 
 use crate::common::{OPEN, SLOT_BYTES, World, parameters};
 use proptest::prelude::*;
@@ -21,7 +21,7 @@ fn configs() -> [SlotControllerConfig; 2] {
 fn takeover(c: &SlotControllerConfig) -> Duration {
     c.slots.round() * 2 + c.message_time() * 2
 }
-/// From the loss of a controller until its successor's first slot opens.
+/// Time from the loss of a controller until its successor's first slot opens.
 fn recovery(c: &SlotControllerConfig) -> Duration {
     takeover(c) + c.memory() + c.idle + c.lead() + c.message_time() * 3
 }
@@ -33,15 +33,15 @@ fn a_controller_that_is_well_is_never_replaced() {
         world.two_controllers(takeover(&c));
         world.all_to_all(100 * SLOT_BYTES);
         world.run_until_empty(Duration::from_ms(400));
-        // Idle, too.
+        // While idle, too.
         world.run(Duration::from_ms(600), |_| false);
         assert_eq!(world.counted(|h| h.withdrawn), 0);
         assert!(world.overlaps().is_empty());
     }
 }
 
-/// Killed in the middle of a round: while a slot is open, in a guard, while a round's messages are
-/// on their way.
+/// The controller fails in the middle of a round: while a slot is open, in a guard, while a round's
+/// messages are in flight.
 #[test]
 fn a_lost_controller_is_replaced_within_the_bound() {
     for (c, name) in configs().into_iter().zip(["by clock", "by signals"]) {
@@ -54,7 +54,7 @@ fn a_lost_controller_is_replaced_within_the_bound() {
             world.dead = true;
             world.run_until_empty(Duration::from_ms(900));
             assert!(world.overlaps().is_empty(), "killed at {killed} us");
-            // Every pair sends again: nobody is muted.
+            // Every pair sends again: no host is muted.
             let back = |h: u32| {
                 let first =
                     |s: &&crate::common::Sending| s.source == h && s.from > (US * killed + recovery(&c) / 2).as_ps();
@@ -68,7 +68,7 @@ fn a_lost_controller_is_replaced_within_the_bound() {
     }
 }
 
-/// One that returns follows its successor; when that is lost, it leads again.
+/// A controller that returns follows its successor, and leads again when the successor is lost.
 #[test]
 fn controllers_take_turns() {
     for c in configs() {
@@ -90,7 +90,7 @@ fn controllers_take_turns() {
     }
 }
 
-/// Two that begin to follow at the same instant, and hear of nobody: both take over, and one
+/// Two controllers start to follow at the same time and hear nothing: both take over, and one
 /// yields.
 #[test]
 fn controllers_that_return_together_do_not_both_lead() {
@@ -111,8 +111,8 @@ fn controllers_that_return_together_do_not_both_lead() {
     }
 }
 
-/// A controller that returns when its successor has died knows of no epoch but its own: the hosts
-/// tell it.
+/// A controller that returns after its successor has failed knows only its own epoch: the hosts
+/// tell it the other.
 #[test]
 fn hosts_tell_whom_they_obey() {
     for c in configs() {
@@ -137,14 +137,14 @@ fn hosts_tell_whom_they_obey() {
     }
 }
 
-/// Controllers that do not hear of each other, while hosts hear both: the older one learns from
-/// reports that it has been replaced.
+/// Controllers do not hear each other, while hosts hear both. The older one learns from reports
+/// that it was replaced.
 #[test]
 fn controllers_that_are_cut_off_from_each_other_do_not_plan_at_once() {
     for c in configs() {
         let mut world = World::new(6, c);
         world.two_controllers(takeover(&c));
-        // Hosts that miss the first word of the newer one obey the older one for a while.
+        // Hosts that miss the newer controller's first message obey the older one for a while.
         world.network.lost = 150;
         world.all_to_all(300 * SLOT_BYTES);
         world.run(Duration::from_ms(10), |_| false);
@@ -158,8 +158,8 @@ fn controllers_that_are_cut_off_from_each_other_do_not_plan_at_once() {
     }
 }
 
-/// One that hears nobody plans on, by what it has heard before, and hosts that have heard of its
-/// successor obey that one alone, be it by frames that this one has not begun to send.
+/// A controller that hears nothing plans on with old reports. Hosts that have heard its successor
+/// obey only that one, even if the older controller still sends frames.
 #[test]
 fn a_deaf_controller_is_not_obeyed() {
     for c in configs() {
@@ -171,7 +171,7 @@ fn a_deaf_controller_is_not_obeyed() {
         }
         world.run(Duration::from_ms(10), |_| false);
         world.deaf = true;
-        // The other one has to miss it: nothing but its heartbeats is lost on the way.
+        // The other controller must miss it: only its heartbeats are lost.
         world.cut_off = true;
         world.run_until_empty(Duration::from_secs(3));
         assert!(world.overlaps().is_empty());
@@ -179,8 +179,8 @@ fn a_deaf_controller_is_not_obeyed() {
     }
 }
 
-/// It yields where a host says that it obeys another one, and leads again with an epoch of its own
-/// that is higher, once it has heard nothing.
+/// A controller yields when a host reports that it obeys another one. It leads again, with a higher
+/// epoch of its own, once it has heard nothing.
 #[test]
 fn a_controller_learns_from_reports_that_it_is_replaced() {
     let c = configs()[0];
@@ -203,7 +203,7 @@ fn a_controller_learns_from_reports_that_it_is_replaced() {
     }
 }
 
-/// What was said of dead links to one that follows counts when it leads.
+/// A follower's news of dead links counts when it leads.
 #[test]
 fn a_successor_knows_what_is_dead() {
     let (c, fabric) = (configs()[0], crate::common::one_switch(3));
@@ -245,7 +245,7 @@ proptest! {
     ) {
         let c = configs()[by_signals];
         let mut world = World::new(6, c);
-        // Of four heartbeats one comes.
+        // One of four heartbeats arrives.
         world.two_controllers(c.slots.round() * 5);
         world.network.lost = lost;
         world.network.doubled = doubled;

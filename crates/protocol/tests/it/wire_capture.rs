@@ -1,4 +1,4 @@
-//! The capture file of `examples/frames.rs`: one of each control frame, each read again by our
+//! Tests of the capture file of `examples/frames.rs`: one of each control frame, read back by our
 //! parsers.
 
 #[allow(dead_code)]
@@ -8,7 +8,7 @@ mod example;
 use timeplane_protocol::Pfc;
 use timeplane_protocol::wire::{Control, ControlFrame, ExtendedPfcFrame, MacAddress, PORT, Reassembler, UdpFrame};
 
-/// The frames of a capture file, by libpcap's description of the classic format.
+/// The frames of a capture file in libpcap's classic format.
 fn read(file: &[u8]) -> Vec<Vec<u8>> {
     let word = |at: usize| u32::from_be_bytes(file[at..at + 4].try_into().unwrap());
     assert_eq!([word(0), word(4), word(20)], [0xa1b2_c3d4, 0x0002_0004, 1]);

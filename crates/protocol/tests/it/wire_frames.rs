@@ -1,5 +1,5 @@
-//! PAUSE, PFC, extended PFC and UDP frames: bytes from the standards' field tables, round trips,
-//! and parsers that take anything.
+//! Tests of PAUSE, PFC, extended PFC and UDP frames: bytes from the standards' field tables, round
+//! trips, and parsers on arbitrary bytes.
 
 use core::net::Ipv4Addr;
 use proptest::prelude::*;
@@ -13,7 +13,7 @@ use timeplane_protocol::{Message, Pfc};
 const CONTROLLER: MacAddress = MacAddress([0x02, 0, 0, 0, 0, 0xaa]);
 const HOST: MacAddress = MacAddress([0x02, 0, 0, 0, 0, 0x07]);
 
-/// Bytes from hexadecimal digits, filled up with zeros to a frame.
+/// Bytes from hexadecimal digits, padded with zeros to a frame.
 fn frame(hex: &str) -> Vec<u8> {
     let digits: Vec<u8> = hex.bytes().filter(|b| !b.is_ascii_whitespace()).collect();
     let byte = |pair: &[u8]| u8::from_str_radix(core::str::from_utf8(pair).unwrap(), 16).unwrap();
@@ -32,11 +32,11 @@ fn pause_is_annex_31b() {
     let pause = PauseFrame::new(CONTROLLER, Quanta(6153));
     assert_eq!(pause.encode().as_slice(), golden);
     assert_eq!(PauseFrame::parse(&golden, HOST), Ok(pause));
-    // To one station, as a controller that is several switches away sends it.
+    // To one station, as a controller several switches away sends it.
     let routed = PauseFrame { destination: HOST, time: Quanta::ZERO, ..pause };
     assert_eq!(routed.encode().as_slice(), frame("020000000007 0200000000aa 8808 0001 0000"));
     assert_eq!(PauseFrame::parse(&routed.encode(), HOST), Ok(routed));
-    // A receiver looks neither at padding nor at an FCS that the capture kept.
+    // A receiver ignores padding and an FCS that the capture kept.
     let mut padded = frame("0180c2000001 0200000000aa 8808 0001 1809 dead");
     padded.extend([1, 2, 3, 4]);
     assert_eq!(PauseFrame::parse(&padded, HOST), Ok(pause));
@@ -51,10 +51,10 @@ fn pfc_is_annex_31d() {
     let pfc = PfcFrame::new(CONTROLLER, times);
     assert_eq!(pfc.encode().as_slice(), golden);
     assert_eq!(PfcFrame::parse(&golden, HOST), Ok(pfc));
-    // The vector's upper byte, and times of classes that are not enabled, are not looked at.
+    // The vector's upper byte, and times of disabled classes, are ignored.
     let loose = frame("0180c2000001 0200000000aa 8808 0101 ff89 ffff 0001 0002 0000 0003 0004 0005 0064");
     assert_eq!(PfcFrame::parse(&loose, HOST), Ok(pfc));
-    // TDMA: all pause but one.
+    // TDMA: all classes pause except one.
     let slot = frame("0180c2000001 0200000000aa 8808 0101 00ff 1809 1809 0000 1809 1809 1809 1809 1809");
     assert_eq!(PfcFrame::all_but(CONTROLLER, 1 << 2, Quanta(6153)).encode().as_slice(), slot);
 }
@@ -68,7 +68,8 @@ fn extended_pfc_is_as_documented() {
     assert_eq!(ExtendedPfcFrame::parse(&golden, HOST).as_ref(), Ok(&extended));
     let times = [2047, 5, 6].map(|c| extended.time(class(c)));
     assert_eq!(times, [Some(Quanta::ZERO), Some(Quanta(100)), Some(Quanta(6153))]);
-    // As a MAC control frame it is found by its opcode; the other EtherType is none.
+    // As a MAC control frame it is identified by its opcode; the other EtherType is not MAC
+    // control.
     let mut control = extended;
     (control.ether_type, control.destination, control.others) =
         (SignalEtherType::MacControl, MAC_CONTROL_ADDRESS, None);
@@ -94,14 +95,14 @@ fn a_signal_is_an_extended_pfc_frame() {
     );
     assert_eq!(signal.encode(CONTROLLER, HOST).unwrap().as_slice(), golden);
     assert_eq!(Pfc::parse(&golden, HOST), Ok(signal));
-    // On the wire preamble, FCS and gap are added, as the simulation counts.
+    // Preamble, FCS and interframe space are added on the wire, as the simulation counts.
     assert_eq!(golden.len() as u32 + 24, Message::Pfc(signal).wire_bytes());
     let wide = Pfc { open: Some(2048), ..signal };
     assert_eq!(wide.encode(CONTROLLER, HOST), Err(EncodeError::Range { what: "class", value: 2048, most: 2047 }));
     let negative = Pfc { hold: -Duration::from_ps(1), ..signal };
     assert!(matches!(negative.encode(CONTROLLER, HOST), Err(EncodeError::Range { what: "hold", .. })));
-    // Other frames of ours are no signals: one that says nothing of how long, that leaves others as
-    // they are or names a paused class, or two.
+    // Other extended frames are not signals: one without a hold, one that leaves other classes as
+    // they are, and one that names a paused class, or two.
     let with = |others, classes: &[(u16, u16)], hold: Option<Duration>| {
         let classes = classes.iter().map(|&(c, time)| (class(c), Quanta(time))).collect();
         let frame = ExtendedPfcFrame::new(CONTROLLER, HOST, (0, 0), others, classes).unwrap();
@@ -150,7 +151,7 @@ fn foreign_frames_say_what_they_are() {
     assert_eq!(with(14, &[0, 2]), Err(WireError::Opcode { found: 2 }));
     assert_eq!(with(0, &[0xff; 6]), Err(WireError::Destination { found: MacAddress([0xff; 6]) }));
     assert_eq!(with(0, &CONTROLLER.0), Err(WireError::Destination { found: CONTROLLER }));
-    // The right kind of frame, but another was asked for.
+    // A valid frame of another kind than the one expected.
     assert_eq!(PfcFrame::parse(&good, HOST), Err(WireError::Opcode { found: 0x0001 }));
     let pfc = PfcFrame::new(CONTROLLER, [None; 8]).encode();
     assert_eq!(PauseFrame::parse(&pfc, HOST), Err(WireError::Opcode { found: 0x0101 }));
@@ -168,14 +169,14 @@ fn bits_of_ours_that_mean_nothing_are_refused() {
     assert_eq!(with(16, 2), Err(WireError::Version { found: 2 }));
     assert_eq!(with(17, 0x88), Err(WireError::Reserved { at: 17 }));
     assert_eq!(with(17, 0x85), Err(WireError::Value { at: 17, what: "more than 4 classes" }));
-    // A time for others that does not count.
+    // A time for other classes without its flag.
     assert_eq!(with(17, 0x01), Err(WireError::Reserved { at: 19 }));
     // Class 0x0801: the upper five bits are zero.
     assert_eq!(with(28, 0x08), Err(WireError::Reserved { at: 28 }));
-    // A second class that is not counted, and what comes behind all.
+    // A second class beyond the count, and bytes after all fields.
     assert_eq!(with(33, 1), Err(WireError::Reserved { at: 33 }));
     assert_eq!(with(59, 1), Err(WireError::Reserved { at: 59 }));
-    // A hold that does not count, and one that is negative.
+    // A hold without its flag, and a negative hold.
     assert_eq!(with(55, 1), Err(WireError::Reserved { at: 55 }));
     let mut held = Pfc { epoch: 0, sequence: 0, open: None, hold: Duration::ZERO }.encode(CONTROLLER, HOST).unwrap();
     held[48] = 0x80;
@@ -206,7 +207,7 @@ fn udp_is_rfc_791_and_768() {
     assert_eq!(with(16, 1), Err(WireError::Truncated { have: 60, need: 14 + 0x11f }));
     assert!(matches!(with(22, 63), Err(WireError::Checksum { of: "IPv4", found: 0x26c7, computed: 0x27c7 })));
     assert!(matches!(with(44, b'd'), Err(WireError::Checksum { of: "UDP", found: 0x4d31, .. })));
-    // Checksums that are right again: a fragment, and TCP.
+    // With corrected checksums: a fragment, and TCP.
     let both = |at: usize, byte: u8, sum: u16| {
         let mut changed = golden.clone();
         changed[at] = byte;
@@ -215,7 +216,7 @@ fn udp_is_rfc_791_and_768() {
     };
     assert_eq!(both(20, 0x20, 0x46c7), Err(WireError::Fragment));
     assert_eq!(both(23, 6, 0x26d2), Err(WireError::Protocol { found: 6 }));
-    // No UDP checksum is a checksum of zero.
+    // A checksum of zero means that there is none.
     let mut without = golden.clone();
     without[40..42].fill(0);
     assert_eq!(UdpFrame::parse(&without), Ok(udp.clone()));
@@ -233,7 +234,7 @@ fn mac() -> impl Strategy<Value = MacAddress> {
     any::<[u8; 6]>().prop_map(MacAddress)
 }
 
-/// Where a frame goes, and who receives it.
+/// Destination of a frame, and the receiving station.
 fn destination() -> impl Strategy<Value = (MacAddress, MacAddress)> {
     (mac(), any::<bool>()).prop_map(|(station, own)| (if own { station } else { MAC_CONTROL_ADDRESS }, station))
 }
@@ -269,7 +270,7 @@ fn udp() -> impl Strategy<Value = UdpFrame> {
     })
 }
 
-/// All parsers, none of which may panic.
+/// Runs all parsers, none of which may panic.
 fn parse_all(bytes: &[u8], station: MacAddress) {
     let _ = PauseFrame::parse(bytes, station);
     let _ = PfcFrame::parse(bytes, station);
@@ -294,8 +295,8 @@ proptest! {
         prop_assert_eq!(ControlFrame::parse(&pfc.encode(), station), Ok(ControlFrame::Pfc(pfc)));
     }
 
-    /// Of ours, every bit means something: another frame has other bytes, and what is read is
-    /// written as it was.
+    /// In an extended frame every bit matters: changed bytes give another frame, and a parsed frame
+    /// encodes to the same bytes.
     #[test]
     fn extended_frames_come_back((frame, station) in extended(), bit in 0usize..480) {
         let mut bytes = frame.encode();
@@ -307,7 +308,7 @@ proptest! {
         }
     }
 
-    /// With another bit behind its addresses it is another signal, or none.
+    /// With a flipped bit after its addresses it is another signal, or none.
     #[test]
     fn signals_come_back(
         (epoch, sequence) in any::<(u32, u64)>(), open in prop::option::of(0u16..2048), hold in 0..=i64::MAX,
@@ -320,7 +321,7 @@ proptest! {
         prop_assert_ne!(Pfc::parse(&bytes, HOST), Ok(signal));
     }
 
-    /// A flipped bit of the IPv4 header or the datagram is always seen.
+    /// A flipped bit of the IPv4 header or the datagram is always detected.
     #[test]
     fn udp_frames_come_back(udp in udp(), flip: prop::sample::Index) {
         let mut bytes = udp.encode().unwrap();
@@ -329,7 +330,7 @@ proptest! {
         let bit = 8 * covered.start + flip.index(8 * covered.len());
         bytes[bit / 8] ^= 1 << (bit % 8);
         let read = UdpFrame::parse(&bytes);
-        // One flip makes a UDP checksum zero, which says that there is none: the datagram is still
+        // One flip makes a UDP checksum zero, which means that there is none: the datagram stays
         // the same.
         prop_assert!(read.is_err() || read.as_ref() == Ok(&udp), "{:?}", read);
     }
@@ -337,7 +338,7 @@ proptest! {
     #[test]
     fn parsers_take_any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..120), station in mac()) {
         parse_all(&bytes, station);
-        // Past the first questions.
+        // Arbitrary bytes after a valid start.
         for opcode in [[0, 1], [1, 1], [1, 0x0b], [0xff, 0xfe]] {
             for ether_type in [[0x88, 0x08], [0x88, 0xb5], [0x08, 0x00]] {
                 let head = [&station.0[..], &station.0, &ether_type, &opcode];

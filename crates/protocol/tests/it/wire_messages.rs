@@ -1,5 +1,5 @@
-//! Messages as datagrams: as long as they say, the same when read, in any order of their parts, and
-//! readers that take anything.
+//! Tests of messages as datagrams: documented length, round trips, any order of parts, and parsers
+//! on arbitrary bytes.
 
 use core::net::Ipv4Addr;
 use proptest::prelude::*;
@@ -24,7 +24,7 @@ fn time() -> impl Strategy<Value = Time> {
     prop_oneof![any::<i64>(), 0i64..20_000_000_000].prop_map(Time::from_ps)
 }
 
-/// Up to `most` of something: often few, sometimes enough for several datagrams.
+/// Up to `most` elements: often few, sometimes enough for several datagrams.
 fn some<T: Strategy>(of: T, most: usize) -> impl Strategy<Value = Vec<T::Value>> {
     (any::<prop::sample::Index>(), prop::collection::vec(of, 0..most)).prop_map(|(cut, mut all)| {
         all.truncate(if cut.index(2) == 0 { 3 } else { all.len() });
@@ -75,7 +75,7 @@ fn grant() -> impl Strategy<Value = Grant> {
     let limits = (any::<Option<u64>>(), any::<Option<u64>>(), any::<Option<u32>>());
     let times = prop_oneof![
         (trigger(), trigger(), time()),
-        // A slot, as controllers grant it: short, and its lease is its end.
+        // A slot as controllers grant it: short, and its lease is its end.
         (0i64..20_000_000_000, 1i64..5_000_000_000).prop_map(|(start, open)| {
             let end = Time::from_ps(start + open);
             (Trigger::At(Time::from_ps(start)), Trigger::At(end), end)
@@ -133,7 +133,7 @@ fn message() -> impl Strategy<Value = Message> {
         rate: Rate::bps(rate),
         up,
     });
-    // So many are together no more than the whole.
+    // So many shares together are at most the whole.
     let share = (host(), host(), host(), any::<u32>(), 1u32..6_000)
         .prop_map(|(destination, start, end, channel, ppm)| RackShare { destination, start, end, channel, ppm });
     let flyways = (any::<u32>(), any::<u64>(), time(), some(link, 80), some(share, 160)).prop_map(
@@ -152,7 +152,7 @@ fn class() -> impl Strategy<Value = PfcClass> {
     (0u16..2048).prop_map(|c| PfcClass::new(c).unwrap())
 }
 
-/// A period that keeps all rules: destinations in turns, some with circuits, some without.
+/// A valid period: destinations in turn, some with circuits, some without.
 fn schedule() -> impl Strategy<Value = PeriodSchedule> {
     let destinations = prop::collection::btree_map(0u32..1 << 30, class(), 0..60);
     let configuration =
@@ -242,7 +242,7 @@ fn control() -> impl Strategy<Value = Control> {
     ]
 }
 
-/// A message, how often each of its datagrams comes beside once, and an order of all of them.
+/// A message, the number of repetitions of each datagram, and an order of all of them.
 fn shuffled() -> impl Strategy<Value = (Control, usize, Vec<usize>)> {
     (control(), 0usize..3).prop_flat_map(|(control, doubled)| {
         let number = control.encode().unwrap().len();
@@ -251,7 +251,7 @@ fn shuffled() -> impl Strategy<Value = (Control, usize, Vec<usize>)> {
     })
 }
 
-/// Bytes on the wire of a datagram's frame: FCS 4, preamble 8, gap 12.
+/// Bytes on the wire of a datagram's frame: FCS 4, preamble 8, interframe space 12.
 fn on_the_wire(payload: &[u8]) -> u32 {
     let end = |n: u8| Endpoint { mac: MacAddress([2, 0, 0, 0, 0, n]), ip: Ipv4Addr::new(10, 0, 0, n), port: 51_208 };
     let frame = UdpFrame { source: end(1), destination: end(2), payload: payload.to_vec() };
@@ -275,8 +275,8 @@ proptest! {
         prop_assert_eq!(whole, [Control::Message(message)]);
     }
 
-    /// Datagrams in any order, each `1 + doubled` times; the message comes out once, and not before
-    /// its last part.
+    /// Datagrams in any order, each `1 + doubled` times: the message is returned once, with its
+    /// last part.
     #[test]
     fn parts_come_in_any_order_and_twice((control, _, order) in shuffled()) {
         let is_beat = matches!(control, Control::Message(Message::Heartbeat(_)));
@@ -298,7 +298,7 @@ proptest! {
                 None => prop_assert!(seen.len() < datagrams.len() || seen.len() == before),
             }
         }
-        // A controller's word that it leads has no number: each counts.
+        // A controller's heartbeat to its peers has no number: each counts.
         let complete = if is_beat { order.len() as u64 } else { 1 };
         prop_assert_eq!(whole, complete);
         let doubled = order.len() as u64 - datagrams.len() as u64 - (complete - 1);
@@ -307,7 +307,8 @@ proptest! {
         prop_assert_eq!(reassembler.held(), 0);
     }
 
-    /// With a part missing nothing comes out; newer messages push the rest out, counted.
+    /// With a part missing, no message is returned; newer messages displace the rest, which is
+    /// counted.
     #[test]
     fn what_misses_a_part_never_comes_out(messages in prop::collection::vec(message(), 6), lost: prop::sample::Index) {
         let mut reassembler = Reassembler::new(Limits { messages: 2, ..Limits::default() });
@@ -335,8 +336,8 @@ proptest! {
         prop_assert_eq!(*reassembler.counters(), expected);
     }
 
-    /// Any bytes, and bytes that are nearly right: an error or another message, never a panic,
-    /// never more memory than allowed.
+    /// Arbitrary or almost valid bytes give an error or another message, but never a panic, and
+    /// never use more memory than allowed.
     #[test]
     fn the_reassembler_takes_anything(
         control in control(),
@@ -366,7 +367,7 @@ proptest! {
             match reassembler.push(datagram) {
                 Ok(Some(control)) => {
                     out += 1;
-                    // What can be read can be written, and reads the same again.
+                    // Whatever is parsed can be encoded, and parses to the same.
                     let (again, _) = all(&control.encode().unwrap());
                     prop_assert_eq!(again, [control]);
                 }
@@ -472,7 +473,7 @@ fn what_relays_say_is_as_documented() {
          00000007 00000001 00 00 0000 0000000000000010 00000010 00000000",
     );
     assert_eq!(Message::Part(part).encode(), Ok(vec![golden]));
-    // Hosts out of order, and a count of destinations that do not follow.
+    // Hosts out of order, and a number of destinations that are missing.
     let push = |hex: &str| Reassembler::default().push(&bytes(hex));
     let head = "01098000 00000001 0000000000000002 0000000000000000";
     let of = |host: &str, count: &str| format!("{host} 00000003 0000000000000005 fffffffffffffffe {count}");
@@ -497,7 +498,7 @@ fn grants_are_as_documented() {
         end: Trigger::At(Time::from_ps(0x1110)),
         lease: Time::from_ps(0x1113),
     };
-    // A circuit between two signals at a rate, with a lease far away.
+    // A circuit between two signals at a rate, with a late lease.
     let circuit = Grant {
         medium: Medium::Link(LinkId(6)),
         rate: Some(Rate::bps(7)),
@@ -579,11 +580,11 @@ fn flyways_are_as_documented() {
         Err(EncodeError::Zero { what: "a link's rate" })
     );
     assert_eq!(of(vec![], vec![RackShare { ppm: 0, ..share }]), Err(EncodeError::Zero { what: "a share" }));
-    // More than the whole; of another destination it is not more.
+    // More than the whole; to another destination it is valid.
     let more = RackShare { channel: 3, ppm: 1, ..share };
     assert!(matches!(of(vec![], vec![share, more]), Err(EncodeError::Range { value: 1_000_001, .. })));
     assert!(of(vec![], vec![share, RackShare { destination: HostId(7), ..more }]).is_ok());
-    // The same when read.
+    // The same when parsed.
     let read = |datagram: &[u8]| Reassembler::new(Limits::default()).push(datagram);
     let mut wrong = golden.clone();
     *wrong.last_mut().unwrap() += 1;
@@ -613,7 +614,7 @@ fn what_has_no_bytes_is_refused() {
     assert_eq!(encode(of(1 << 30, 1)), Err(EncodeError::Range { what: "host number", value: 1 << 30, most }));
     let (value, most) = (1 << 48, (1 << 48) - 1);
     assert_eq!(encode(of(0, 1 << 48)), Err(EncodeError::Range { what: "a backlog", value, most }));
-    // Bursts that say something else than the bytes by destination.
+    // Bursts that contradict the bytes by destination.
     let mut differ = of(1, 10);
     let burst =
         Burst { destination: HostId(1), class: Class(0), arrived: Time::ZERO, packets: 1, bytes: Bytes::new(9) };
@@ -638,7 +639,7 @@ fn bytes_that_no_agent_sends_are_refused() {
     assert_eq!(push(&"02".repeat(24)), Err(WireError::Version { found: 2 }));
     assert_eq!(push(&format!("01{}", "0d".repeat(23))), Err(WireError::Kind { found: 13 }));
     assert_eq!(push(&format!("0181{}", "00".repeat(22))), Err(WireError::Reserved { at: 1 }));
-    // An epoch that is told is not zero.
+    // An encoded epoch is not zero.
     let obeys = push("01418000 00000000 0000000000000000 0000000000000000 00000000");
     assert!(matches!(obeys, Err(WireError::Value { at: 0, .. })));
     assert_eq!(push(&format!("01038000{}", "01".repeat(28))), Err(WireError::Reserved { at: 16 }));
@@ -646,19 +647,18 @@ fn bytes_that_no_agent_sends_are_refused() {
     assert_eq!(report("40000001 0000000000000001"), Err(WireError::Reserved { at: 0 }));
     assert!(matches!(report("00000001 0000000000000000"), Err(WireError::Value { at: 4, .. })));
     assert_eq!(report("00000001 0000000000000001 00000001 0000000000000001"), Err(WireError::Disordered { at: 12 }));
-    // Sums that would not fit into a controller's numbers.
+    // Sums that would overflow a controller's numbers.
     assert!(matches!(report("00000001 0000ffffffffffff 00000002 0000000000000001"), Err(WireError::Value { .. })));
     let bursts = |bytes: &str| format!("01218000 00000000 0000000000000000 0000000000000000 {bytes}");
     assert!(matches!(push(&bursts("")), Err(WireError::Value { at: 0, .. })));
     let huge = "00000001 00 00000001 ffffffffffffff 0000000000000000";
     assert!(matches!(push(&bursts(huge)), Err(WireError::Value { .. })));
-    // Both a path and a link; a path where there is none; no such kind of begin; a time beyond the
-    // last.
+    // Both a path and a link; a path without one; an unknown kind of start; a time beyond the last.
     let grant = |rest: &str, round: &str| push(&format!("01028000 00000000 {round} 0000000000000000 {rest}"));
     let zero = "0000000000000000";
     let of = |grant: &str| format!("{zero} {grant}");
-    // A lease, and an end, in 8 bytes that fit into 4: after the round's begin at 0, and after a
-    // begin at 0.
+    // A lease and an end in 8 bytes that fit into 4: after the round's start at 0, and after a
+    // start at 0.
     for flags in ["80", "0c"] {
         let long = of(&format!("00000001 00 {flags} 0000 {zero} {zero} 0000000000000007"));
         let refused = grant(&long, zero);
@@ -700,8 +700,8 @@ fn parts_that_contradict_each_other_end_their_message() {
             assert_eq!(result, Ok(None), "part {i}");
         }
     };
-    // Another time; a part beyond the last; a last before a later one; the same part with other
-    // contents; the same as the last.
+    // Another time; a part beyond the last; a last part before a later one; the same part with
+    // other contents; the same as the last.
     inconsistent(&|p| p[1][23] ^= 1, 1);
     inconsistent(&|p| (p[0], p[1]) = (p[2].clone(), [&p[1][..3], &[3], &p[1][4..]].concat()), 1);
     inconsistent(&|p| (p[0], p[1][2]) = ([&p[2][..2], &[0], &p[2][3..]].concat(), 0x80), 1);
@@ -716,7 +716,7 @@ fn memory_is_bounded() {
     let results: Vec<_> = parts.iter().map(|p| small.push(p)).collect();
     assert!(results.contains(&Err(WireError::TooLong { limit: 5000 })));
     assert!(results.iter().all(|r| !matches!(r, Ok(Some(_)))));
-    // The first message gives way to the second.
+    // The second message displaces the first.
     let mut two = Reassembler::new(Limits { messages: 4, bytes: 5000 });
     let other = Message::Report(BacklogReport { sequence: 6, ..report(300) }).encode().unwrap();
     parts[..3].iter().for_each(|p| assert_eq!(two.push(p), Ok(None)));
@@ -724,7 +724,7 @@ fn memory_is_bounded() {
     assert!(matches!(two.push(&other[2]), Ok(Some(_))));
     assert_eq!(*two.counters(), ReassemblerCounters { complete: 1, abandoned: 1, ..Default::default() });
     assert_eq!(two.held(), 0);
-    // The one that grows stays, whoever else has to go: before it and after it.
+    // The growing message stays, and others are displaced: before it and after it.
     let mut three = Reassembler::new(Limits { messages: 4, bytes: 3100 });
     let small = |sequence| Message::Report(BacklogReport { sequence, ..report(121) }).encode().unwrap().remove(1);
     for datagram in [&small(1), &other[0], &small(2), &other[1]] {

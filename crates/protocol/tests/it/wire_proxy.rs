@@ -1,4 +1,4 @@
-//! A proxy's reports and windows as bytes, written by hand, and what is refused.
+//! Tests of a proxy's reports and windows as bytes, written by hand, and of invalid ones.
 
 use timeplane_model::{Bytes, FlowId, LinkId, Rate, Time};
 use timeplane_protocol::wire::{Control, EncodeError, Reassembler, WireError};
@@ -68,7 +68,7 @@ fn what_cannot_be_is_refused() {
     assert_eq!(with("0000000000000002", "00000000000002"), WireError::Truncated { have: 39, need: 40 });
     let timed = "01 0b 8000 00000001 0000000000000011 0000000000000001 00000006 00000000004c4b40";
     assert_eq!(read(timed), Err(WireError::Reserved { at: 16 }));
-    // What has no bytes.
+    // Values that cannot be encoded.
     let mut fast = report();
     fast.sample.uses = Some(LinkUse { rate: Rate::bps(1 << 56), mcs: 1 });
     let most = (1 << 56) - 1;

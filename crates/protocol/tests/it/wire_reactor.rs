@@ -1,5 +1,5 @@
-//! REACToR's schedule and heartbeat, and the names of classes: bytes, and the rules that a schedule
-//! keeps.
+//! Tests of REACToR's schedule and heartbeat, and of class names: bytes, and the rules of
+//! schedules.
 
 use timeplane_model::{Duration, HostId, Rate, Round, Time};
 use timeplane_protocol::wire::{
@@ -23,7 +23,7 @@ fn share(destination: u32, number: u16, mbps: u64) -> EpsShare {
     EpsShare { destination: HostId(destination), class: class(number), rate: Rate::mbps(mbps) }
 }
 
-/// A period of the prototype: 1.5 ms, 30 us dark, 10 Gb/s beside 1 Gb/s.
+/// A period of the prototype: 1.5 ms, 30 us dark, 10 Gb/s of circuits and 1 Gb/s of packets.
 fn period(configurations: Vec<Configuration>, eps: Vec<EpsShare>) -> HostPeriod {
     HostPeriod {
         epoch: 1,
@@ -110,19 +110,19 @@ fn a_schedule_keeps_the_class_constraints() {
     assert_eq!(new(vec![up(0, None)], vec![]), Err(Span { what: "a configuration", span: Duration::ZERO }));
     let still = circuit(1, 0).map(|c| Circuit { rate: Rate::ZERO, ..c });
     assert_eq!(new(vec![up(9, None), up(9, still)], vec![]), Err(NoRate { index: 1 }));
-    // One destination twice is fine; one class for two, or two classes for one, is not; nor is the
-    // class of the packet network.
+    // One destination twice is valid. One class for two destinations, two classes for one, and the
+    // class of the packet network are not.
     assert_eq!(new(vec![up(9, circuit(1, 0)), up(9, circuit(2, 1)), up(9, circuit(1, 0))], vec![]), Ok(()));
     let shared = |class, destination| Err(ClassShared { class, destination });
     assert_eq!(new(vec![up(9, circuit(1, 0)), up(9, circuit(2, 0))], vec![]), shared(class(0), host(2)));
     assert_eq!(new(vec![up(9, circuit(1, 0))], vec![share(1, 1, 1)]), shared(class(1), host(1)));
     assert_eq!(new(vec![up(9, circuit(1, 7))], vec![]), shared(class(7), host(1)));
     assert_eq!(new(vec![], vec![share(1, 7, 1)]), shared(class(7), host(1)));
-    // On one network only, once, in order.
+    // Each destination is on one network only, once, in order.
     assert_eq!(new(vec![up(9, circuit(1, 0))], vec![share(1, 0, 1)]), Err(OnBoth { destination: host(1) }));
     assert_eq!(new(vec![], vec![share(1, 0, 1), share(1, 0, 1)]), Err(OnBoth { destination: host(1) }));
     assert_eq!(new(vec![], vec![share(2, 1, 1), share(1, 0, 1)]), Err(Disordered { destination: host(1) }));
-    // 100 + 100 Mb/s are given already.
+    // 100 + 100 Mb/s are assigned already.
     assert_eq!(new(vec![], vec![share(1, 0, 400), share(2, 1, 400)]), Ok(()));
     let (sum, rate) = (1_001_000_000, Rate::gbps(1));
     assert_eq!(new(vec![], vec![share(1, 0, 400), share(2, 1, 401)]), Err(EpsOverload { sum, rate }));
@@ -137,20 +137,20 @@ fn a_schedule_keeps_the_class_constraints() {
 fn a_schedule_from_the_wire_keeps_them_too() {
     let schedule = PeriodSchedule::new(period(vec![up(9, circuit(1, 0)), up(9, None)], vec![share(3, 2, 96)])).unwrap();
     let good = Control::Schedule(schedule).encode().unwrap().remove(0);
-    // Places count from the end of the header; the first configuration is at 38.
+    // Positions count from the end of the header; the first configuration is at 38.
     let with = |at: usize, byte: u8| {
         let mut changed = good.clone();
         changed[24 + at] = byte;
         Reassembler::default().push(&changed)
     };
     assert_eq!(with(38, 0xc0), Err(WireError::Value { at: 38, what: "a circuit that is also rack-local" }));
-    // Neither a circuit nor rack-local, but it has a destination; idle, but it has a class.
+    // Neither a circuit nor rack-local, but with a destination; idle, but with a class.
     assert_eq!(with(38, 0), Err(WireError::Reserved { at: 38 }));
     assert_eq!(with(61, 1), Err(WireError::Reserved { at: 56 }));
     assert_eq!(with(42, 0x40), Err(WireError::Reserved { at: 42 }));
     assert_eq!(with(74, 0x40), Err(WireError::Reserved { at: 74 }));
     assert_eq!(with(78, 0x40), Err(WireError::Reserved { at: 78 }));
-    // Its class is now that of the packet network; more configurations than there are bytes.
+    // Its class is now that of the packet network; more configurations than bytes.
     let (shared, destination) = (class(7), HostId(1));
     let fault = ScheduleFault::ClassShared { class: shared, destination };
     assert_eq!(with(43, 7), Err(WireError::Schedule(fault)));
@@ -185,7 +185,7 @@ fn a_host_learns_its_classes() {
         changed[24 + at] = byte;
         Reassembler::default().push(&changed)
     };
-    // A class of 12 bits, a filled gap, a class twice, a destination twice.
+    // A class of 12 bits, a nonzero reserved field, a class twice, a destination twice.
     assert_eq!(with(8, 0x08), Err(WireError::Reserved { at: 8 }));
     assert_eq!(with(11, 1), Err(WireError::Reserved { at: 11 }));
     assert_eq!(with(9, 0), Err(WireError::Disordered { at: 8 }));

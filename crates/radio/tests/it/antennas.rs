@@ -31,9 +31,9 @@ fn mean_gain(antenna: &Antenna) -> f64 {
 
 #[test]
 fn bundled_tables_give_their_points_and_what_lies_between() {
-    let narrow = AntennaName::NarrowBeam.table();
-    let wide = AntennaName::WideBeam.table();
-    let fence = AntennaName::Geofencing.table();
+    let narrow = AntennaName::NarrowBeam.antenna();
+    let wide = AntennaName::WideBeam.antenna();
+    let fence = AntennaName::Geofencing.antenna();
     for (table, at, gain) in [
         (&narrow, 0.0, 29.1),
         (&narrow, 7.5, 18.8),
@@ -52,7 +52,7 @@ fn bundled_tables_give_their_points_and_what_lies_between() {
         (&fence, -87.5, -22.08),
         (&fence, -160.0, -25.08),
     ] {
-        assert!((table.gain(deg(at)).get() - gain).abs() < 1e-12, "{at}: {}", table.gain(deg(at)));
+        assert!((table.gain(to(at, 0.0)).get() - gain).abs() < 1e-12, "{at}: {}", table.gain(to(at, 0.0)));
     }
 }
 

@@ -8,8 +8,8 @@ use crate::{Check, Limit, Scenario};
 use timeplane_model::nearest;
 
 impl Checked {
-    /// Checks that the schemes exist and that the bounds make sense. `workload` knows the names of
-    /// metrics.
+    /// Checks that the schemes exist and that the bounds make sense. `experiment` checks the names
+    /// of metrics.
     pub(super) fn check(&mut self, at: &str, check: &Check, s: &Scenario) {
         for (key, name) in [("scheme", Some(&check.scheme)), ("relative_to", check.relative_to.as_ref())] {
             if let Some(name) = name.filter(|n| !s.scheme.contains_key(*n)) {

@@ -191,14 +191,10 @@ impl Checked {
         }
         let key = format!("scheme.{name}");
         if let Some(plan) = &s.scheme[name].plan {
-            let which = match plan {
-                PlanSpec::Tdma(_) => "tdma",
-                PlanSpec::Timeslots(_) => "timeslots",
-                PlanSpec::Rates(_) => "rates",
-                PlanSpec::Circuits(_) => "circuits",
-                PlanSpec::Flyways(_) => return,
-            };
-            let message = format!("air links with a plan of {which}: not supported yet");
+            if matches!(plan, PlanSpec::Flyways(_)) {
+                return;
+            }
+            let message = format!("air links with a plan of {}: not supported yet", plan.key());
             self.conflict(&format!("{key}.plan"), &message, Some("omit the plan or `fabric.radio`"));
         }
         if !s.failure.is_empty() || !s.change.is_empty() {

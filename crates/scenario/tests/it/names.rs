@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 use timeplane_model::Named;
-use timeplane_scenario::{AntennaName, CircuitAlgorithm, CongestionKind, FlywayPolicy, MacName, SlotMetric};
+use timeplane_scenario::{
+    AntennaName, CircuitAlgorithm, CongestionKind, FlywayPolicy, MacName, ProxyPolicy, SlotMetric,
+};
 
 fn serialize_to_their_names<T: Named + Serialize>(choices: &[T]) {
     for &choice in choices {
@@ -22,4 +24,12 @@ fn choices_serialize_to_their_names() {
     let named: Vec<CongestionKind> = CongestionKind::all().iter().copied().filter(|&c| c != fixed).collect();
     serialize_to_their_names(&named);
     assert!(serde_json::to_value(fixed).is_err(), "scenarios cannot name it");
+}
+
+#[test]
+fn proxy_policies_serialize_to_their_names() {
+    for policy in ProxyPolicy::all() {
+        let json = serde_json::to_value(policy).unwrap();
+        assert!(json.as_object().unwrap().keys().eq([policy.name()]), "{json}");
+    }
 }

@@ -210,7 +210,7 @@ pub fn set_up(
     Ok(Air { medium, rates, traces, devices })
 }
 
-/// The interference between stations in mW, by sender and then by receiver; `None` where there is
+/// The interference between stations in mW, by sender and then by receiver; `None` if there is
 /// none.
 fn disturbances(radio: &RadioSpec, stations: &BTreeMap<(u32, u32), u32>, n: usize) -> Option<Vec<f64>> {
     let mut powers = vec![0.0; n * n];

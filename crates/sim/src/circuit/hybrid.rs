@@ -40,7 +40,7 @@ pub(crate) enum Multiplexed {
 
 impl Hybrid {
     /// A circuit switch, and multiplexers that hold up to `frames` frames of `largest` wire bytes
-    /// of each input. `None` where the fabric has no circuit switch.
+    /// of each input. `None` if the fabric has no circuit switch.
     pub fn new(wires: &Wires, circuits: Circuits, frames: u32, largest: u32) -> Option<Self> {
         let switch = wires.fabric.circuit_switch()?;
         Some(Self {
@@ -71,7 +71,7 @@ impl Hybrid {
     /// The last bit of a packet comes to the circuit switch, and leaves it at the same time.
     ///
     /// # Errors
-    /// The link that loses it and the reason, `None` where the packet is corrupt.
+    /// The link that loses it and the reason, `None` if the packet is corrupt.
     pub fn cross(
         &self,
         wires: &mut Wires,
@@ -150,7 +150,7 @@ impl Hybrid {
         (id != LAST).then(|| (id, !multiplexer.is_empty()))
     }
 
-    /// Takes all packets that wait for a node, where that is a host.
+    /// Takes all packets that wait for a node, if that is a host.
     pub fn drain(&mut self, node: u32) -> Vec<u32> {
         self.multiplexers.get_mut(node as usize).map(Multiplexer::drain).unwrap_or_default()
     }

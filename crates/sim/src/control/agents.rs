@@ -23,7 +23,7 @@ pub struct Agents {
     down: Vec<bool>,
     /// When each agent's pending event fires.
     due: Vec<SimTime>,
-    /// When each host's agent next hears of changes of its queues.
+    /// When each host's agent next learns of changes of its queues.
     notified: Vec<SimTime>,
 }
 
@@ -105,12 +105,12 @@ impl Agents {
         })
     }
 
-    /// Notes that a host's agent will hear of changes at `at`. `false` if it is noted already.
+    /// Notes that a host's agent will learn of changes at `at`. `false` if it is noted already.
     pub fn notify(&mut self, at: SimTime, host: u32) -> bool {
         std::mem::replace(&mut self.notified[host as usize], at) != at
     }
 
-    /// A host's agent hears of changes.
+    /// A host's agent learns of changes.
     pub fn end_notice(&mut self, host: u32) {
         self.notified[host as usize] = SimTime::MAX;
     }

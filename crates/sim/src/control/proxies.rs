@@ -144,7 +144,7 @@ impl Proxies {
         self.say(now, Message::Input(ProxyInput::Join { flow: FlowId(flow), link: LinkId(link) }));
     }
 
-    /// A device moves to another access point: the proxy hears of the new link of its flows.
+    /// A device moves to another access point: the proxy learns of the new link of its flows.
     pub fn hands_over(&mut self, now: SimTime, access: NewAccess) {
         let to_device = self.senders.iter().filter(|(_, s)| s.device == access.device);
         let flows: Vec<u32> = to_device.map(|(&flow, _)| flow).collect();

@@ -24,7 +24,7 @@ pub struct Interfaces {
     pub(crate) queued_flows: u32,
     /// Interfaces with a queue for each destination, by host.
     pub(crate) nics: Option<Vec<Nic>>,
-    /// Which changes of queues agents hear of.
+    /// Which changes of queues agents learn of.
     pub watch: QueueWatch,
     /// By host, where receive buffers are bounded.
     pub(crate) receive: Vec<ReceiveBuffer>,

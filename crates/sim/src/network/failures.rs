@@ -55,14 +55,14 @@ pub(crate) enum Turn {
 
 type Change = (SimTime, Turn, Part);
 
-/// Changes of one instant that controllers hear of.
+/// Changes of one instant that controllers learn of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
     /// Hosts, and whether they work now.
     pub hosts: Vec<(u32, bool)>,
     /// Controllers, and whether they work now. A plan may have fewer.
     pub controllers: Vec<(Controller, bool)>,
-    /// All links that are now known to be dead, where that has changed.
+    /// All links that are now known to be dead, if that has changed.
     pub dead: Option<Vec<LinkId>>,
     /// Rates of links, now or announced, with the time from which they hold.
     pub rates: Vec<(SimTime, Vec<(LinkId, Rate)>)>,

@@ -144,7 +144,7 @@ pub struct LinkState {
     pub sent_packets: u64,
     /// Wire bytes sent.
     pub sent_bytes: u64,
-    /// The first and the last packet in flight; the first is `LAST` where there are none.
+    /// The first and the last packet in flight; the first is `LAST` if there are none.
     head: u32,
     tail: u32,
     /// The receiving node.
@@ -320,7 +320,7 @@ impl LinkState {
         (bytes + u32::from(self.kind.overhead)).max(u32::from(self.kind.minimum))
     }
 
-    /// The largest packet that takes at most `wire` bytes on the wire; 0 where none does.
+    /// The largest packet that takes at most `wire` bytes on the wire; 0 if none does.
     pub fn payload_within(&self, wire: u64) -> u32 {
         if wire < u64::from(self.kind.minimum) {
             0
@@ -446,7 +446,7 @@ impl LinkState {
     }
 
     /// When a packet departs that is ready at `ready` and complete at `whole`, if it certainly
-    /// leaves at once and unmarked. `None` where that is not certain.
+    /// leaves at once and unmarked. `None` if that is not certain.
     pub(crate) fn departs_alone(&self, ready: SimTime, whole: SimTime, wire: u32) -> Option<SimTime> {
         const ALLOWED: u16 = special::BOUND | special::ECN | special::CUT_THROUGH | special::WATCHED;
         let line = self.line_time(wire);
@@ -489,7 +489,7 @@ impl LinkState {
         }
     }
 
-    /// Puts a packet into flight. True where it is the only one, so that its arrival needs an
+    /// Puts a packet into flight. `true` if it is the only one, so that its arrival needs an
     /// event.
     #[inline(always)]
     pub(crate) fn fly(&mut self, arrival: SimTime, packet: u32, packets: &mut Packets) -> bool {

@@ -72,7 +72,7 @@ pub struct Meters {
     pub beyond: (u64, u64),
     /// Packets that meet although a plan keeps them apart.
     pub collisions: Option<Box<Collisions>>,
-    /// The latency of each packet, where it is recorded.
+    /// The latency of each packet, if recorded.
     pub latencies: Option<Latencies>,
 }
 

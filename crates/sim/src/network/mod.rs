@@ -169,7 +169,7 @@ impl Network {
         link.is_idle() || link.free_at() <= now
     }
 
-    /// Sends the first packet that waits for a host's link. False where none does.
+    /// Sends the first packet that waits for a host's link. `false` if none does.
     #[inline(always)]
     fn step(&mut self, host: u32, link: u32, ends: &mut Endpoints) -> bool {
         let Some((key, since)) = self.interfaces.flow_queues[host as usize].front() else { return false };

@@ -26,7 +26,7 @@ pub struct Packet {
     pub path: u16,
     /// Bits from [`flags`].
     pub flags: u16,
-    /// The links that it takes next, as far as they are known; `LAST` where its switch looks up the
+    /// The links that it takes next, as far as they are known; `LAST` if its switch looks up the
     /// route.
     pub ahead: Ahead,
 }
@@ -80,7 +80,7 @@ struct Entry {
     packet: Packet,
     /// When it arrives at the end of its link, in ps.
     arrival: i64,
-    /// The packet behind it on the link, or the next free place; `LAST` where there is none.
+    /// The packet behind it on the link, or the next free place; `LAST` if there is none.
     next: u32,
 }
 

@@ -136,7 +136,7 @@ impl PfcSwitches {
         self.ports.iter().flatten().flat_map(|p| p.queues.iter().flatten().map(|w| w.id))
     }
 
-    /// A packet that came over `from` at `at` joins the queue of port `out`. False where its input
+    /// A packet that came over `from` at `at` joins the queue of port `out`. `false` if its input
     /// has no room.
     pub fn enqueue(&mut self, wires: &mut Wires, at: SimTime, ready: SimTime, [from, out]: [u32; 2], id: u32) -> bool {
         let packet = wires.packets.get_mut(id);

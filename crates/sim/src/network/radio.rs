@@ -150,7 +150,7 @@ impl Network {
         }
     }
 
-    /// A rack hears of its flyways and shares.
+    /// A rack learns of its flyways and shares.
     pub fn tell_rack(&mut self, now: SimTime, rack: u32, told: RackFlyways, ends: &mut Endpoints) {
         if let Some(flyways) = &mut self.flyways
             && flyways.tell_rack(&mut self.wires, now, rack, told)

@@ -215,7 +215,7 @@ type Moved = (u32, SimTime, SimTime);
 
 impl Track {
     /// Recomputes the departures of the packets that have not begun: when the link is free then,
-    /// and these packets. `None` where all have begun.
+    /// and these packets. `None` if all have begun.
     fn retime(&mut self, wires: &mut Wires, at: SimTime, link: u32) -> Option<(SimTime, Vec<Moved>)> {
         let state = &wires.links[link as usize];
         let begun = self.sending.partition_point(|s| s.departure.0 - s.line < at.0);

@@ -10,7 +10,7 @@ use timeplane_transport::RepairReport;
 
 /// Reports under way.
 pub(crate) struct RepairReports {
-    /// By arrival, flow and sequence: the flow's key and the report, `None` where it is lost.
+    /// By arrival, flow and sequence: the flow's key and the report, `None` if it is lost.
     under_way: BTreeMap<(SimTime, u32, u32), (u32, Option<RepairReport>)>,
     sequence: u32,
     latency: Duration,
@@ -23,7 +23,7 @@ pub(crate) struct ArrivedReport {
     pub at: SimTime,
     pub flow: u32,
     pub key: u32,
-    /// `None` where its sender was down.
+    /// `None` if its sender was down.
     pub report: Option<RepairReport>,
 }
 

@@ -45,7 +45,7 @@ struct Row {
     own: u32,
     /// The start of the row in the table.
     start: u32,
-    /// All ones, or zero where the row is one entry.
+    /// All ones, or zero if the row is one entry.
     mask: u32,
 }
 
@@ -113,7 +113,7 @@ impl Routes {
         Self { hosts, attached, rows, table, links }
     }
 
-    /// The next link, or `LAST` where there is no route.
+    /// The next link, or `LAST` if there is no route.
     pub fn next(&self, switch: u32, destination: u32, hash: u32) -> u32 {
         let (over, down) = self.attached[destination as usize];
         let row = self.rows[switch as usize];

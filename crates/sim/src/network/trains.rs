@@ -62,7 +62,7 @@ impl Trains {
     }
 
     /// Sends the packets that may leave a host back to back from `now` on, if there is more than
-    /// one and each has its path to itself. `None` where nothing was sent.
+    /// one and each has its path to itself. `None` if nothing was sent.
     pub fn send(
         &mut self,
         wires: &mut Wires,

@@ -29,7 +29,7 @@ pub struct Ledger {
     pub delivered: (u64, u64),
     /// New application bytes within the measurement, by receiving host.
     pub received: Vec<u64>,
-    /// Round-trip times of TCP segments, where they are recorded.
+    /// Round-trip times of TCP segments, if recorded.
     pub rtts: Option<Histogram>,
     measurement: core::ops::Range<SimTime>,
     groups: BTreeMap<u32, Group>,

@@ -1,4 +1,4 @@
-//! TCP over a 60 GHz link that is blocked by a walker: alone, and steered by a proxy that hears of
+//! TCP over a 60 GHz link that is blocked by a walker: alone, and steered by a proxy that learns of
 //! the link's rate.
 //!
 //! Round trips and goodput are compared with arithmetic on the link trace.

@@ -43,7 +43,7 @@ struct Case {
     changes: Vec<Rates>,
     /// Frames that an input holds before it is paused; 0 turns PFC off.
     pfc: u64,
-    /// Headroom in bytes, where it is not the formula's.
+    /// Headroom in bytes, if it is not the formula's.
     headroom: Option<u64>,
 }
 

@@ -1,6 +1,8 @@
-//! A world in virtual time for agents: clocks that err, messages that are late, lost or doubled,
-//! queues of frames. No fabric: frames that are sent arrive, and whether they could have is asked
-//! of the record of openings.
+//! A world in virtual time for agents: inaccurate clocks, late, lost or doubled messages, queues of
+//! frames.
+//!
+//! There is no fabric: frames that are sent arrive. The record of openings shows whether they could
+//! have collided.
 
 #![allow(dead_code)]
 
@@ -21,9 +23,9 @@ pub const RATE: Rate = Rate::gbps(10);
 pub const FRAME: u64 = 9038;
 pub const OPEN: Duration = Duration::from_us(300);
 pub const GUARD: Duration = Duration::from_us(15);
-/// How often buffers are looked at.
+/// Interval at which buffers are checked.
 const TICK: Duration = Duration::from_us(5);
-/// What a slot carries in whole frames.
+/// Bytes of whole frames that a slot carries.
 pub const SLOT_BYTES: u64 = 41 * FRAME;
 
 pub fn parameters() -> SlotParameters {
@@ -35,7 +37,7 @@ pub fn one_switch(hosts: u32) -> Arc<Fabric> {
     Arc::new(Fabric::single_switch(hosts, Switch::default(), link).unwrap())
 }
 
-/// Shows true time plus an offset, and runs fast by parts per million.
+/// A clock with an offset from true time and a drift in parts per million.
 #[derive(Clone, Copy, Default)]
 pub struct Clock {
     pub offset: Duration,
@@ -46,7 +48,7 @@ impl Clock {
     pub fn read(&self, truth: i64) -> Time {
         Time::from_ps(truth + self.offset.as_ps() + (i128::from(truth) * i128::from(self.ppm) / 1_000_000) as i64)
     }
-    /// The first true instant at which it shows `time` or later.
+    /// The first true time at which it shows `time` or later.
     pub fn truth(&self, time: Time) -> i64 {
         let elapsed = time.as_ps() - self.offset.as_ps();
         let mut guess = (i128::from(elapsed) * 1_000_000 / (1_000_000 + i128::from(self.ppm))) as i64 - 2;
@@ -57,17 +59,17 @@ impl Clock {
     }
 }
 
-/// What the control network does to messages.
+/// Impairments of messages by the control network.
 #[derive(Clone, Copy)]
 pub struct Network {
-    /// One way, at most; half of that at least.
+    /// Maximum latency one way; the minimum is half of it.
     pub latency: Duration,
-    /// Of 1000 messages, how many are lost, and how many arrive twice.
+    /// Number of messages out of 1000 that are lost, and that arrive twice.
     pub lost: u64,
     pub doubled: u64,
 }
 
-/// One opening, in true time.
+/// An opening in true time.
 #[derive(Clone, Copy, Debug)]
 pub struct Sending {
     pub source: u32,
@@ -81,10 +83,10 @@ pub struct Host {
     pub agent: HostAgent,
     pub clock: Clock,
     pub queues: BTreeMap<u32, u64>,
-    /// The receive buffer's size, what is in it, and how fast the application takes it out.
+    /// Size of the receive buffer, its content, and the rate at which the application reads.
     pub buffer: Option<(u64, u64, Rate)>,
-    /// Openings that are not over: the opening, when its next frame may begin, what it sent, its
-    /// place in the record.
+    /// Openings that are not over: the opening, the earliest start of its next frame, bytes sent,
+    /// index in the record.
     open: Vec<(Opening, Time, u64, usize)>,
     drained: i64,
 }
@@ -94,7 +96,7 @@ pub struct World {
     pub hosts: Vec<Host>,
     pub controller: Box<dyn Agent>,
     pub controller_clock: Clock,
-    /// Another controller, whose clock is right; what hosts tell the controller, it hears too.
+    /// Another controller, whose clock is accurate; it also hears what hosts tell the controller.
     pub standby: Option<Box<dyn Agent>>,
     pub network: Network,
     pub sendings: Vec<Sending>,
@@ -104,15 +106,15 @@ pub struct World {
     pub most_buffered: u64,
     pub fabric: Arc<Fabric>,
     pub config: SlotControllerConfig,
-    /// The controller is not called any more.
+    /// The controller is no longer called.
     pub dead: bool,
-    /// Controllers do not hear of each other.
+    /// Controllers do not hear each other.
     pub cut_off: bool,
-    /// The controller hears of nobody, and is heard.
+    /// The controller hears nothing but is heard.
     pub deaf: bool,
-    /// Each in charge of a part of the hosts, with its clock.
+    /// Relays with their clocks, each in charge of a part of the hosts.
     pub relays: Vec<(Relay, Clock)>,
-    /// Of 1000 messages between controllers, how many are lost.
+    /// Number of lost messages between controllers, out of 1000.
     pub lost_between: u64,
     mail: BinaryHeap<Reverse<(i64, u64)>>,
     letters: BTreeMap<u64, (Address, Address, Message)>,
@@ -176,7 +178,7 @@ impl World {
             HostAgent::new(host_config(host, self.fabric.hosts(), epoch, start, &self.config));
     }
 
-    /// Two controllers, of which the first leads.
+    /// Installs two controllers, of which the first leads.
     pub fn two_controllers(&mut self, takeover: Duration) {
         let config = self.config;
         let first = Succession { takeover, controllers: 2, place: 0 };
@@ -184,15 +186,15 @@ impl World {
         self.standby = Some(self.follower(takeover, 1));
     }
 
-    /// The first or the second of two controllers, which follows from now on.
+    /// The first or second of two controllers, which follows from now on.
     pub fn follower(&self, takeover: Duration, place: u32) -> Box<dyn Agent> {
         let config = SlotControllerConfig { start: Time::from_ps(self.now), ..self.config };
         let succession = Succession { takeover, controllers: 2, place };
         Box::new(Standby::new(config, succession, scheduler(config.slots), Arc::clone(&self.fabric)))
     }
 
-    /// So many relays between the controller and the hosts, whose clocks are off by up to `error`.
-    /// Twice the latency of a message has to be in that of the configuration, and a little more.
+    /// Installs `count` relays between the controller and the hosts, whose clocks are off by up to
+    /// `error`. The configured latency must be a little more than twice that of a message.
     pub fn relays(&mut self, count: u32, latency: Duration, error: Duration) {
         self.config = SlotControllerConfig { relays: count, relay_error: error, ..self.config };
         self.network.latency = latency;
@@ -208,7 +210,7 @@ impl World {
         self.relays = (0..count).map(relay).collect();
     }
 
-    /// A relay that knows nothing.
+    /// A relay without any state.
     pub fn relay(&self, number: u32, epoch: u32) -> Relay {
         let control_latency = self.network.latency;
         let config = RelayConfig {
@@ -216,7 +218,7 @@ impl World {
             relays: self.config.relays,
             epoch,
             control_latency,
-            // Messages that are sent together come within half of it.
+            // Messages that are sent together arrive within half of it.
             gather: control_latency / 2 + self.config.clock_error * 2,
             signals: self.config.signals,
         };
@@ -230,7 +232,7 @@ impl World {
         self.dead = false;
     }
 
-    /// Runs until `until` is past; at every step `stop` may end it.
+    /// Runs until `until`, or until `stop` returns true at some step.
     pub fn run(&mut self, until: Duration, mut stop: impl FnMut(&World) -> bool) {
         let until = until.as_ps();
         let mut out = Vec::new();
@@ -257,7 +259,7 @@ impl World {
             }
             let mail = self.mail.peek().map_or(i64::MAX, |m| m.0.0);
             if self.hosts.iter().any(|h| h.buffer.is_some()) {
-                // Buffers fill and drain at once: look at both often.
+                // Buffers fill and drain at the same time, so both are checked often.
                 while self.now + TICK.as_ps() < next.min(mail).min(until) {
                     self.now += TICK.as_ps();
                     (0..self.hosts.len()).for_each(|h| self.drain(h));
@@ -290,19 +292,19 @@ impl World {
         }
     }
 
-    /// Runs until no queue holds anything, and tells when that was.
+    /// Runs until all queues are empty. Returns the time at which they were.
     pub fn run_until_empty(&mut self, limit: Duration) -> Duration {
         let mut steps = 0;
         self.run(limit, |w| {
             steps += 1;
             steps % 64 == 0 && w.waiting() == 0
         });
-        // Only the openings that are still in progress are left to send.
+        // Only the current openings are left to send.
         assert_eq!(self.finish(), 0, "{} B wait after {limit}", self.waiting());
         Duration::from_ps(self.sendings.iter().filter(|s| s.bytes > 0).map(|s| s.until).max().unwrap_or(0))
     }
 
-    /// Lets openings end; what still waits then.
+    /// Lets openings end. Returns the bytes that still wait.
     fn finish(&mut self) -> u64 {
         self.now += OPEN.as_ps();
         for h in 0..self.hosts.len() {
@@ -347,7 +349,7 @@ impl World {
                 Output::Send { to: Address::Peer, message } if who == Address::Peer => {
                     self.send(who, Address::Controller, message);
                 }
-                // Hosts know of one controller: the relay that is in charge of them.
+                // Hosts know one controller: the relay in charge of them.
                 Output::Send { to: Address::Controller, message }
                     if matches!(who, Address::Host(_)) && !self.relays.is_empty() =>
                 {
@@ -370,7 +372,7 @@ impl World {
                     let now = clock.read(self.now);
                     let same = |o: &Opening| (o.destination, o.class) == (opening.destination, opening.class);
                     let open = &mut self.hosts[h.index()].open;
-                    // What a signal opens again is open for longer.
+                    // A signal for an open queue extends the opening.
                     if let Some(o) = open.iter_mut().find(|o| same(&o.0) && o.0.until > now) {
                         o.0.until = o.0.until.max(opening.until);
                         self.sendings[o.3].until = clock.truth(o.0.until);
@@ -439,7 +441,7 @@ impl World {
         mix64(self.dice)
     }
 
-    /// Sends the frames of a host that had begun by now.
+    /// Sends the frames of a host that have started by now.
     fn drain(&mut self, h: usize) {
         let now = self.hosts[h].clock.read(self.now);
         let mut arrivals = Vec::new();
@@ -456,7 +458,7 @@ impl World {
             while *next <= now && *queue > 0 {
                 let frame = FRAME.min(*queue).min(most - *sent);
                 let end = *next + RATE.time_for(Bytes::new(frame));
-                // Frames can be cut to size here, as if a flow ended.
+                // Frames can be cut to size here, as at the end of a flow.
                 if frame == 0 || end > opening.until {
                     break;
                 }

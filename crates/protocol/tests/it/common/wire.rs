@@ -1,12 +1,11 @@
-//! Messages between agents of tests go as bytes.
+//! Encoding and decoding of messages between the agents of tests.
 
 use timeplane_protocol::Message;
 use timeplane_protocol::wire::{Control, Header, Reassembler};
 
-/// What the receiver reads where every datagram arrives; its length is what the message says of
-/// itself.
+/// The message as its receiver decodes it if every datagram arrives. Checks the documented length.
 pub fn over_the_wire(message: &Message) -> Message {
-    // A frame of its own, no datagram.
+    // A signal is a frame of its own, not a datagram.
     if let Message::Pfc(_) = message {
         return message.clone();
     }

@@ -109,7 +109,7 @@ impl FlywayLinks {
         (None, None)
     }
 
-    /// A rack hears of its links and shares. False where it knows newer ones.
+    /// A rack learns of its links and shares. `false` if it knows newer ones.
     pub fn tell_rack(&mut self, wires: &mut Wires, now: SimTime, rack: u32, told: RackFlyways) -> bool {
         let known = &self.told[rack as usize];
         if (told.epoch, told.round) < (known.epoch, known.round) {

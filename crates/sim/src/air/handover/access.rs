@@ -65,7 +65,7 @@ impl Handovers {
         Self { devices, used, turns, queued, history }
     }
 
-    /// The role of an air link over time; empty where it is the only one of its device.
+    /// The role of an air link over time; empty if it is the only one of its device.
     pub(crate) fn uses(&self, air_link: u32) -> impl Iterator<Item = (SimTime, Use)> + '_ {
         // Both directions are used together.
         self.history.iter().filter(move |h| h.1 == air_link & !1).map(|h| (h.0, h.2))

@@ -38,7 +38,7 @@ pub(super) struct Frame {
     pub to: u32,
     begin: SimTime,
     end: SimTime,
-    /// Rate and octets; `None` where frames neither disturb nor are disturbed.
+    /// Rate and octets; `None` if frames neither disturb nor are disturbed.
     coded: Option<(Mcs, u32)>,
     overhead: Duration,
     /// Whether the receiver missed its start.

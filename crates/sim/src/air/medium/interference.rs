@@ -39,7 +39,7 @@ struct Planned {
 }
 
 impl Interference {
-    /// No station sends yet. Powers in mW by sender, then by receiver; 0 where it hears nothing.
+    /// No station sends yet. Powers in mW by sender, then by receiver; 0 if it hears nothing.
     ///
     /// # Panics
     ///

@@ -244,7 +244,7 @@ impl Calendar {
         place
     }
 
-    /// Removes an arrival that was added for this time. False where there is none.
+    /// Removes an arrival that was added for this time. `false` if there is none.
     pub fn remove_arrival(&mut self, at: SimTime, link: u32) -> bool {
         let key = EventKind::Arrival { link }.key();
         let wanted = entry(at, link);

@@ -138,7 +138,7 @@ pub enum NotifyWhen {
     Received,
 }
 
-/// A flow that the engine hears of, as flows wait for it.
+/// A flow that the engine learns of, as flows wait for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FinishedFlow {
     /// Its number.
@@ -170,7 +170,7 @@ pub struct Endpoints {
     pub ledger: Ledger,
     /// Flows that finished since the engine looked, as [`notify`](Self::notify) asks.
     pub finished: Vec<FinishedFlow>,
-    /// Which finished flows the engine hears of.
+    /// Which finished flows the engine learns of.
     pub notify: NotifyWhen,
     /// Longest round-trip times since the last sample, by flow, where TCP is sampled.
     pub longest_rtts: Option<BTreeMap<u32, Duration>>,
@@ -541,7 +541,7 @@ fn path_hash(hash: u32, sent: u32, per_packet: bool) -> u32 {
 /// A packet that arrived at its destination, or was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PacketEvent {
-    /// The arrival of its last bit; zero where it was lost.
+    /// The arrival of its last bit; zero if it was lost.
     pub at: SimTime,
     /// Number of its flow.
     pub flow: u32,

@@ -73,7 +73,7 @@ impl Endpoints {
     }
 
     /// The next packet of a flow that holds bytes, and how many like it come next, without the
-    /// flow's last one. `None` where that depends on what happens meanwhile.
+    /// flow's last one. `None` if that depends on what happens meanwhile.
     pub(crate) fn alike(&self, key: FlowKey) -> Option<(Packet, u64)> {
         let config = &self.config;
         let flow = self.flows.get(key);
@@ -225,7 +225,7 @@ fn next_payload(
     }
 }
 
-/// The part of a payload that fits, where it may be fragmented; the rest becomes the `fragment`.
+/// The part of a payload that fits, if it may be fragmented; the rest becomes the `fragment`.
 fn part(payload: u32, largest: u32, may_fragment: bool, fragment: &mut u32) -> Option<u32> {
     let fits = largest.checked_sub(DATAGRAM_HEADER).filter(|&fits| may_fragment && fits > 0)?;
     *fragment = payload - fits;

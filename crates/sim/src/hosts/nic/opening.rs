@@ -23,7 +23,7 @@ pub struct GateOpening {
     pub certain: SimTime,
     /// Whether a signal opened it. A repeated signal then prolongs it.
     pub by_signal: bool,
-    /// The rate, where it is not line rate.
+    /// The rate, if it is not line rate.
     pub rate: Option<Rate>,
     /// Whether it is a slot, whose rate ends with it. Other rates hold until they are replaced.
     pub paced: bool,
@@ -71,7 +71,7 @@ impl GateOpening {
     pub(super) fn is_over(&self, now: SimTime) -> bool {
         self.until <= now || self.closes <= now
     }
-    /// Gives a packet the path of the opening, where that has one.
+    /// Gives a packet the path of the opening, if that has one.
     pub fn route(&self, packet: &mut Packet) {
         if self.path != 0 {
             packet.path = self.path;

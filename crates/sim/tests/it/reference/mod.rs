@@ -399,7 +399,7 @@ impl Reference {
         self.begin(link, ends);
     }
 
-    /// A packet comes to a switch with PFC. False where there is no room for it.
+    /// A packet comes to a switch with PFC. `false` if there is no room for it.
     fn take(&mut self, link: u32, packet: &Packet, wire: u32, ends: &mut Endpoints) -> bool {
         let (pause_above, _, most) = self.bounds(link);
         let priority = packet.class();

@@ -178,7 +178,7 @@ impl AirLink {
         self.queue.iter().skip((self.released - self.first) as usize).map(|e| e.packet)
     }
 
-    /// Its current state, where it has a trace.
+    /// Its current state, if it has a trace.
     pub fn quality(&self) -> Option<Quality> {
         match &self.way {
             Way::LinkTrace(trace) => trace.now,

@@ -67,12 +67,12 @@ def test_the_site_is_built_without_a_warning_and_its_pages_ask_for_nothing(site)
 @pytest.mark.parametrize(
     ("page", "holds"),
     [
-        ("generated/command-line", ["timeplane run", "timeplane study", "timeplane live keys issue", "--until", "exit codes: 0 ok"]),
+        ("generated/command-line", ["timeplane run", "timeplane study", "timeplane live keys issue", "--until", "Exit codes: 0 success"]),
         ("generated/scenario", ["weighted_round_robin", "scheme.NAME.plan.tdma", "needed"]),
         ("generated/results", ["fct_mean_ps", "granted_bytes", "From arrival to the last byte at the receiver", "steps.parquet"]),
         ("generated/daemon-metrics", ["timeplane_controller_slips_total", "timeplane_channel_joined_total", "timeplane_agent_frames_total", "Frames that left."]),
         ("generated/frames", ["Signal of EtherType 0x88b5, with a hold and tagged", "timeplane.grant.destination", "Class names", "Stream", "Repair"]),
-        ("python", ["register_scheduler", "to_polars() → DataFrame", "class Slots(", "max_min_matrix"]),
+        ("python", ["register_scheduler", "to_polars() → DataFrame", "class Tdma(", "max_min_matrix"]),
     ],
 )
 def test_the_reference_has_what_the_code_has(site, page, holds):

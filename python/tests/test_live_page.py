@@ -65,7 +65,7 @@ class Lab:
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
         self.address, self.token = self.said(r"page: (http://127\.0\.0\.1:\d+/)#([0-9a-f]{64})$")
-        self.said("the run begins when a browser has opened the page")
+        self.said("the run starts when a browser has opened the page")
 
     def _read(self) -> None:
         for line in self.process.stderr:

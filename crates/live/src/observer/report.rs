@@ -37,7 +37,7 @@ pub struct ObserverReport {
     pub first_frame: Latency,
 }
 
-/// The report of one port.
+/// Counters and verdict about one host's port.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PortReport {
     /// Name of the switch's interface.

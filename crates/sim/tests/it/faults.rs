@@ -7,7 +7,8 @@ use std::sync::atomic::AtomicBool;
 use timeplane_experiment::{Driver, ExitCode, Experiment, ExperimentError, Options, PlannedRun, Prepared, Watch, run};
 use timeplane_results::RunSummary;
 use timeplane_scenario::Loaded;
-use timeplane_sim::{RunError, Simulator};
+use timeplane_sim::Simulator;
+use timeplane_sim::run::RunError;
 
 const SCENARIO: &str = r#"
     name = "faults"

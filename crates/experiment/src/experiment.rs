@@ -4,7 +4,7 @@
 use crate::comparison::{Comparison, ComparisonOptions};
 use crate::driver::{Driver, Prepared, Progress, Pulse, Watch};
 use crate::error::ExperimentError;
-use crate::manifest::{VERSION, comparison_bounds, manifest};
+use crate::manifest::{PROGRAM, comparison_bounds, manifest};
 use crate::planned::{PlannedRun, RunInputs, all_inputs, inputs_of};
 use crate::sweep::{Shard, Sweep, Until};
 use std::any::Any;
@@ -362,7 +362,7 @@ pub fn run_remote<D: Driver>(driver: &D, loaded: &Loaded, run: &PlannedRun, root
     let point = loaded.points()?.into_iter().next().ok_or_else(different)?;
     let ready = prepare_point(driver, loaded, point)?;
     let inputs = inputs_of(&ready.0.point, &run.scheme, run.seed, &loaded.base);
-    if inputs.is_none_or(|json| run_key(&json, run.seed, VERSION) != run.key) {
+    if inputs.is_none_or(|json| run_key(&json, run.seed, PROGRAM) != run.key) {
         return Err(different());
     }
     let store = Store::open(root, "run")?;

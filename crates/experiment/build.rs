@@ -1,5 +1,5 @@
-//! Digests the sources and data that a run's result depends on, and asks git for the commit. Both end up in
-//! the environment of the compiler.
+//! Digests the sources and data that a run's result depends on, and asks git for the commit. Both
+//! end up in the environment of the compiler.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ fn main() {
     }
     files.sort();
     let mut hash = blake3::Hasher::new();
-    // A file that is not there is in a package without the other crates: its version says the rest.
+    // A package comes without the other crates: its version says the rest.
     for (file, content) in files.iter().filter_map(|file| Some((file, fs::read(file).ok()?))) {
         let name = file.to_string_lossy().replace('\\', "/");
         hash.update(&(name.len() as u64).to_le_bytes()).update(name.as_bytes());

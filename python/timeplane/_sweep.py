@@ -49,7 +49,7 @@ def sweep(
     """Run every scheme at every point with every seed on the workers of ``executor``, and compare
     them.
 
-    A run's key is a hash of its scenario, its seed and the version. The same run has the same bytes
+    A run's key is a hash of its scenario, its seed and the program. The same run has the same bytes
     on any machine, in any order and after any interruption. Tables therefore equal those of
     :meth:`Scenario.run <timeplane.Scenario.run>`. Complete runs in ``results`` are reused.
 

@@ -5,6 +5,7 @@ use crate::fail::Failure;
 use crate::{CompareArgs, output};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use timeplane_experiment::say;
 use timeplane_experiment::{Comparison, ComparisonOptions};
 use timeplane_results::{Folder, Metric, ResultsError, RunSummary};
 
@@ -35,7 +36,7 @@ pub fn compare(args: &CompareArgs) -> Result<(), Failure> {
         output::text(&comparison.to_csv())
     } else {
         if runs.len() < all {
-            eprintln!("{} of {} complete", runs.len(), output::count(all as u64, "run"));
+            say!("{} of {} complete", runs.len(), output::count(all as u64, "run"));
         }
         output::text(&comparison.to_text(output::width()))
     }

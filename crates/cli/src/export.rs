@@ -4,6 +4,7 @@
 use crate::fail::{self, Failure};
 use crate::preview::{Sources, names};
 use crate::{ExportArgs, output};
+use timeplane_experiment::say;
 use timeplane_model::Duration;
 use timeplane_schedule::Schedulers;
 use timeplane_workload::write_flow_list;
@@ -35,6 +36,6 @@ pub fn export(args: &ExportArgs) -> Result<(), Failure> {
     let seed = args.seed.unwrap_or(scenario.seed);
     let flows = source.arrivals(seed).take_while(|f| end.is_none_or(|end| f.at < end));
     let written = write_flow_list(&args.out, flows).map_err(Failure::failed)?;
-    eprintln!("{} of seed {seed} in {}", output::count(written, "flow"), args.out.display());
+    say!("{} of seed {seed} in {}", output::count(written, "flow"), args.out.display());
     Ok(())
 }

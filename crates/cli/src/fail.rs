@@ -5,6 +5,7 @@ use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, Na
 use serde_json::json;
 use std::fmt::{self, Display};
 use std::io::{self, IsTerminal};
+use timeplane_experiment::say;
 use timeplane_experiment::{ExitCode, ExperimentError};
 use timeplane_scenario::{Issue, Location, ScenarioError};
 use timeplane_sim::SimulationError;
@@ -52,7 +53,7 @@ impl Failure {
                 ExitCode::Configuration
             }
             Self::Message(code, what) => {
-                eprintln!("error: {what}");
+                say!("error: {what}");
                 code
             }
             Self::Silent(code) => code,
@@ -62,7 +63,7 @@ impl Failure {
 
 pub fn warnings(warnings: &[Issue]) {
     for warning in warnings {
-        eprintln!("warning: {warning}");
+        say!("warning: {warning}");
     }
 }
 
@@ -72,12 +73,12 @@ fn issues(issues: &[Issue], error: &ScenarioError, severity: &str) {
     for issue in issues {
         match &issue.location {
             Some(location) if on_terminal && location.line.is_some() => {
-                eprintln!("{}", fancy(issue, location, error).trim_end());
+                say!("{}", fancy(issue, location, error).trim_end());
             }
             _ => {
-                eprintln!("{severity}: {issue}");
+                say!("{severity}: {issue}");
                 if let Some(help) = &issue.help {
-                    eprintln!("  help: {help}");
+                    say!("  help: {help}");
                 }
             }
         }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::Path;
+use timeplane_experiment::say;
 
 /// A scenario to start from. It names no other file.
 #[derive(Debug)]
@@ -134,7 +135,7 @@ pub fn new(args: &NewArgs) -> Result<(), Failure> {
     write(file, &text, args.force)?;
     let shown = word(&file.to_string_lossy());
     output::text(&format!("{}: {}\n", file.display(), template.about))?;
-    eprintln!("Edit the file, then run `timeplane run {shown}`");
+    say!("Edit the file, then run `timeplane run {shown}`");
     Ok(())
 }
 

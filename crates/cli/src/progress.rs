@@ -7,6 +7,7 @@ use std::io::{self, IsTerminal};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use timeplane_experiment::Progress;
+use timeplane_experiment::say;
 
 /// Steps of the bar for each run.
 const STEPS: f64 = 1000.0;
@@ -76,7 +77,7 @@ impl Display {
                 bar.set_position((state.done.iter().sum::<f64>() * STEPS) as u64);
                 bar.set_message(message);
             }
-            None => eprintln!("{:3.0} %  {message}", 100.0 * state.share()),
+            None => say!("{:3.0} %  {message}", 100.0 * state.share()),
         }
     }
 

@@ -4,6 +4,7 @@
 use crate::compare::read;
 use crate::fail::Failure;
 use crate::{ReportArgs, output};
+use timeplane_experiment::say;
 use timeplane_report::{ReportPage, write};
 
 pub fn report(args: &ReportArgs) -> Result<(), Failure> {
@@ -12,7 +13,7 @@ pub fn report(args: &ReportArgs) -> Result<(), Failure> {
     let place = args.output.clone().unwrap_or_else(|| args.folders[0].join("report.html"));
     write(&place, &page.html).map_err(Failure::failed)?;
     for text in &page.left_out {
-        eprintln!("warning: the page is incomplete: {text}");
+        say!("warning: the page is incomplete: {text}");
     }
     if args.json {
         output::json(&page.to_json(&place))

@@ -7,6 +7,7 @@ use crate::progress::Display;
 use crate::{RunArgs, output};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use timeplane_experiment::say;
 use timeplane_experiment::{Answer, ExitCode, Options, Outcome, Progress, Shard, Until};
 use timeplane_scenario::Loaded;
 use timeplane_sim::Simulator;
@@ -45,7 +46,7 @@ pub fn run_some(args: &RunArgs, until: Option<Until>, shard: Option<Shard>) -> R
         output::text(&answer.to_text(output::width(), ""))?;
     }
     if let Some(interruption) = answer.interruption() {
-        eprintln!("{interruption}");
+        say!("{interruption}");
     } else if !args.quiet {
         summarize(&outcome, &display, until);
     }
@@ -74,20 +75,20 @@ fn summarize(outcome: &Outcome, display: &Display, until: Option<Until>) {
     let runs = output::count(outcome.runs as u64, "run");
     let place = outcome.directory.display();
     if outcome.cached == outcome.runs {
-        eprintln!("{runs}, complete before; results in {place}");
+        say!("{runs}, complete before; results in {place}");
     } else {
         let speed = output::rough(events as f64 / seconds.max(1e-3));
         let cached = outcome.cached;
-        eprintln!("{runs} ({cached} complete before) in {seconds:.1} s, {speed} events/s; results in {place}");
+        say!("{runs} ({cached} complete before) in {seconds:.1} s, {speed} events/s; results in {place}");
     }
     if let Some(until) = until.filter(|_| outcome.unneeded > 0) {
         let fewer = output::count(outcome.unneeded as u64, "run");
         let (metric, within) = (until.metric.name(), 100.0 * until.within);
-        eprintln!("{fewer} not needed: at every point, {metric} is known to {within} % or all seeds were run");
+        say!("{fewer} not needed: at every point, {metric} is known to {within} % or all seeds were run");
     }
     if outcome.missing > 0 {
         let others = output::count(outcome.missing as u64, "run");
-        eprintln!(
+        say!(
             "{others} of other shares missing: when all shares are complete, run the same command without --shard to \
              write the tables"
         );

@@ -5,6 +5,7 @@ use crate::compare::read;
 use crate::fail::Failure;
 use crate::{TraceArgs, output};
 use serde_json::Value;
+use timeplane_experiment::say;
 use timeplane_model::Duration;
 use timeplane_model::nearest;
 use timeplane_results::timeline::{TimelineRun, write_timeline};
@@ -29,7 +30,7 @@ pub fn trace(args: &TraceArgs) -> Result<(), Failure> {
     };
     let runs: Vec<TimelineRun> = choose(args, manifest)?.into_iter().map(one).collect::<Result<_, _>>()?;
     let counts = write_timeline(&args.output, &runs).map_err(Failure::failed)?;
-    eprintln!(
+    say!(
         "{}: {}, {} of queues and {} of TCP in {}",
         output::count(runs.len() as u64, "run"),
         output::count(counts.slots, "slot"),

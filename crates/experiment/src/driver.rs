@@ -68,6 +68,8 @@ pub trait Driver {
 
 /// A point that is ready to run: its fabric is built and its workload's files are read.
 pub struct Prepared {
+    /// The scenario's name.
+    pub name: String,
     /// The point with its scenario.
     pub point: Point,
     /// The fabric that the workload is made for. A scheme may have its own.

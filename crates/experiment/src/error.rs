@@ -35,6 +35,21 @@ pub enum ExperimentError<E: std::error::Error + 'static> {
         /// The driver's error.
         source: E,
     },
+    /// A run broke off by a fault of the program. Other runs go on, and are kept.
+    #[error(
+        "scenario `{scenario}`, scheme `{scheme}`, seed {seed}: the run broke off by a fault of timeplane: {message}; \
+         other runs are kept"
+    )]
+    Fault {
+        /// The scenario's name.
+        scenario: String,
+        /// The scheme of the run.
+        scheme: String,
+        /// The seed of the run.
+        seed: u64,
+        /// The message of the panic.
+        message: String,
+    },
     /// A remote worker has other files or another version than the process that planned the run.
     #[error(
         "scheme `{scheme}`, seed {seed}: this worker would run something else than planned: expected the same files that \
@@ -61,7 +76,11 @@ impl<E: std::error::Error + 'static> ExperimentError<E> {
     pub fn exit_code(&self) -> ExitCode {
         match self {
             Self::Scenario(_) | Self::Workload(_) | Self::Fabric(_) | Self::Rejected(_) => ExitCode::Configuration,
-            Self::Results(_) | Self::Run { .. } | Self::Different { .. } | Self::Threads { .. } => ExitCode::Failed,
+            Self::Results(_)
+            | Self::Run { .. }
+            | Self::Fault { .. }
+            | Self::Different { .. }
+            | Self::Threads { .. } => ExitCode::Failed,
         }
     }
 }

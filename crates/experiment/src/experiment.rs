@@ -4,13 +4,16 @@
 use crate::comparison::{Comparison, ComparisonOptions};
 use crate::driver::{Driver, Prepared, Progress, Pulse, Watch};
 use crate::error::ExperimentError;
-use crate::manifest::{VERSION, comparison_bounds, manifest};
+use crate::manifest::{PROGRAM, comparison_bounds, manifest};
 use crate::planned::{PlannedRun, RunInputs, all_inputs, inputs_of};
 use crate::sweep::{Shard, Sweep, Until};
+use std::any::Any;
 use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::Thread;
 use std::time::Duration as Wall;
 use timeplane_results::{Bound, Manifest, ManifestRun, PartialRun, ResultsError, RunSummary, Store, place, run_key};
 use timeplane_scenario::{Loaded, Point};
@@ -107,7 +110,7 @@ fn prepare_point<D: Driver>(driver: &D, loaded: &Loaded, point: Point) -> Result
     let fabric = Arc::new(point.scenario.fabric.build()?);
     let source = Source::load(&point.scenario.workload, &loaded.base, &fabric, point.scenario.fabric.mtu)?;
     let flows = (!source.is_endless()).then(|| source.facts().flows.unwrap_or(0));
-    let prepared = Prepared { point, fabric, source, flows, base: loaded.base.clone() };
+    let prepared = Prepared { name: loaded.name(), point, fabric, source, flows, base: loaded.base.clone() };
     let setup = driver.prepare(loaded, &prepared).map_err(ExperimentError::Rejected)?;
     Ok((prepared, setup))
 }
@@ -228,10 +231,8 @@ impl<D: Driver> Experiment<D> {
                     std::thread::park_timeout(LOOK_EVERY);
                 }
             });
-            let result = self.one(run, &pulse, tell);
-            over.store(true, Ordering::Relaxed);
-            watcher.thread().unpark();
-            result
+            let _ending = Ending { over: &over, watcher: watcher.thread() };
+            self.one(run, &pulse, tell)
         })
     }
 
@@ -312,6 +313,19 @@ impl<D: Driver> Experiment<D> {
 /// How often progress is reported and cancelling is noticed.
 pub(crate) const LOOK_EVERY: Wall = Wall::from_millis(50);
 
+/// Ends a watching thread when it is dropped, also by a panic.
+pub(crate) struct Ending<'a> {
+    pub(crate) over: &'a AtomicBool,
+    pub(crate) watcher: &'a Thread,
+}
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        self.watcher.unpark();
+    }
+}
+
 /// How far a run goes: to the end of its flows, or until a time.
 pub(crate) struct Extent {
     run: usize,
@@ -348,7 +362,7 @@ pub fn run_remote<D: Driver>(driver: &D, loaded: &Loaded, run: &PlannedRun, root
     let point = loaded.points()?.into_iter().next().ok_or_else(different)?;
     let ready = prepare_point(driver, loaded, point)?;
     let inputs = inputs_of(&ready.0.point, &run.scheme, run.seed, &loaded.base);
-    if inputs.is_none_or(|json| run_key(&json, run.seed, VERSION) != run.key) {
+    if inputs.is_none_or(|json| run_key(&json, run.seed, PROGRAM) != run.key) {
         return Err(different());
     }
     let store = Store::open(root, "run")?;
@@ -358,6 +372,7 @@ pub fn run_remote<D: Driver>(driver: &D, loaded: &Loaded, run: &PlannedRun, root
     Ok(partial.files()?)
 }
 
+/// Runs one run. A panic of the driver ends this run only.
 fn run_into<D: Driver>(
     driver: &D,
     point: &Ready<D>,
@@ -367,7 +382,21 @@ fn run_into<D: Driver>(
 ) -> Result<Option<(PartialRun, u64)>, Error<D>> {
     let partial = store.begin(&run.key)?;
     let failed = |source| ExperimentError::Run { scheme: run.scheme.clone(), seed: run.seed, source };
-    let Some(summary) = driver.run(point, run, partial.dir(), watch).map_err(failed)? else { return Ok(None) };
+    // A driver keeps no state between runs: nothing half done is seen after a panic.
+    let ended = catch_unwind(AssertUnwindSafe(|| driver.run(point, run, partial.dir(), watch)));
+    let ended = ended.map_err(|panic| ExperimentError::Fault {
+        scenario: point.0.name.clone(),
+        scheme: run.scheme.clone(),
+        seed: run.seed,
+        message: message_of(&*panic).to_owned(),
+    })?;
+    let Some(summary) = ended.map_err(failed)? else { return Ok(None) };
     partial.finish(&summary)?;
     Ok(Some((partial, summary.events)))
+}
+
+/// The text that a panic was given.
+fn message_of(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("a panic without a text")
 }

@@ -11,6 +11,7 @@
 //! - [`Comparison`]: schemes side by side, as text, JSON or CSV.
 //! - [`Answer`]: what a command prints of an outcome.
 //! - [`ExitCode`]: the exit codes of every command that runs a scenario.
+//! - [`say!`]: a message to the user.
 
 mod answer;
 pub mod checks;
@@ -22,6 +23,7 @@ mod experiment;
 mod manifest;
 mod parallel;
 mod planned;
+mod say;
 mod sweep;
 
 pub use answer::Answer;

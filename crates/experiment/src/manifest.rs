@@ -7,8 +7,15 @@ use timeplane_results::{Bound, FORMAT, Manifest, Metric};
 use timeplane_scenario::{Loaded, PlanSpec, Point, Scheme};
 use timeplane_workload::{Source, mean_bounds};
 
-/// The version of the program, which is part of every key.
+/// The version of the program.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The program that makes a run: its version and a digest of the engine's sources. It is part of
+/// every key, so that no run of an older program passes for one of this program.
+pub(crate) const PROGRAM: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("TIMEPLANE_SOURCES"));
+
+/// The commit of the program's sources. Empty where it was not built in a repository.
+const COMMIT: &str = env!("TIMEPLANE_COMMIT");
 
 /// The manifest of the results folder `name`, without its runs and bounds.
 pub(crate) fn manifest(loaded: &Loaded, name: &str) -> Manifest {
@@ -16,6 +23,8 @@ pub(crate) fn manifest(loaded: &Loaded, name: &str) -> Manifest {
         format: FORMAT,
         name: name.to_owned(),
         version: VERSION.to_owned(),
+        program: PROGRAM.to_owned(),
+        commit: (!COMMIT.is_empty()).then(|| COMMIT.to_owned()),
         source: loaded.text().map(str::to_owned),
         set: loaded.overrides().map(|(key, values)| (key.to_owned(), values.to_owned())).collect(),
         scenario: loaded.scenario.to_json(),

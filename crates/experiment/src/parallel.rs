@@ -3,7 +3,7 @@
 
 use crate::driver::{Driver, Progress, Pulse};
 use crate::error::ExperimentError;
-use crate::experiment::{Error, Experiment, Extent, LOOK_EVERY, Options, Outcome};
+use crate::experiment::{Ending, Error, Experiment, Extent, LOOK_EVERY, Options, Outcome};
 use rayon::prelude::*;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -81,6 +81,8 @@ struct Wave<'a, D: Driver> {
     tell: &'a (dyn Fn(Progress<'_>) + Sync),
     /// The first error.
     failure: Mutex<Option<Error<D>>>,
+    /// The error of the first run that broke off. The other runs go on.
+    fault: Mutex<Option<Error<D>>>,
 }
 
 struct Running {
@@ -111,7 +113,7 @@ where
             active: AtomicBool::new(false),
         };
         let runs = wanted.iter().map(running).collect();
-        Self { experiment, runs, cancel, tell, failure: Mutex::new(None) }
+        Self { experiment, runs, cancel, tell, failure: Mutex::new(None), fault: Mutex::new(None) }
     }
 
     fn run(self, pool: &rayon::ThreadPool) -> Result<(), Error<D>> {
@@ -119,6 +121,7 @@ where
         let (done, finished) = sync_channel(GROUP);
         std::thread::scope(|scope| {
             let watcher = scope.spawn(|| self.watch(&over));
+            let _ending = Ending { over: &over, watcher: watcher.thread() };
             scope.spawn(|| {
                 // Moved into this thread: if it ends early, senders get an error and do not block.
                 let finished = finished;
@@ -135,10 +138,9 @@ where
                 });
             });
             drop(done);
-            over.store(true, Ordering::Relaxed);
-            watcher.thread().unpark();
         });
-        self.failure.into_inner().expect("no panic").map_or(Ok(()), Err)
+        let failure = self.failure.into_inner().expect("no panic");
+        failure.or(self.fault.into_inner().expect("no panic")).map_or(Ok(()), Err)
     }
 
     /// Runs one, unless the wave is cancelled or has failed.
@@ -153,6 +155,10 @@ where
         active.store(false, Ordering::Relaxed);
         match result {
             Ok(finished) => finished.map(|(partial, events)| (*run, partial, events)),
+            Err(error @ ExperimentError::Fault { .. }) => {
+                self.fault.lock().expect("no panic").get_or_insert(error);
+                None
+            }
             Err(error) => {
                 self.fail(error);
                 None

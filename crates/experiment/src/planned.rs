@@ -1,7 +1,7 @@
 //! The runs of a scenario and their keys. A key is a hash of everything that the run's result
 //! depends on, so a run with a known key need not be repeated.
 
-use crate::manifest::VERSION;
+use crate::manifest::PROGRAM;
 use indexmap::IndexMap;
 use std::path::Path;
 use timeplane_results::{ManifestRun, run_key};
@@ -49,7 +49,7 @@ pub(crate) struct RunInputs {
     /// The name of its scheme.
     pub scheme: String,
     pub seed: u64,
-    /// Everything that its result depends on, except the version of the program.
+    /// Everything that its result depends on, except the program.
     pub json: serde_json::Value,
 }
 
@@ -57,7 +57,7 @@ impl RunInputs {
     /// The run with its key.
     pub fn run(&self) -> ManifestRun {
         let Self { scheme, values, seed, .. } = self.clone();
-        ManifestRun { key: run_key(&self.json, seed, VERSION), scheme, point: values, seed }
+        ManifestRun { key: run_key(&self.json, seed, PROGRAM), scheme, point: values, seed }
     }
 }
 
@@ -106,7 +106,7 @@ pub(crate) fn values(point: &Point) -> IndexMap<String, String> {
 }
 
 /// A hash of the files that a workload and a scheme's fabric name: a run with a changed file has
-/// another key. Bundled files change with the version only.
+/// another key. Bundled files are a part of the program.
 fn digest(scenario: &Scenario, scheme: &str, base: &Path) -> String {
     let json = serde_json::to_value(&scenario.workload).expect("a workload is JSON");
     let seen = scenario.seen_by(scheme);

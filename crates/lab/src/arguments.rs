@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration as Wait;
+use timeplane_experiment::say;
 use timeplane_experiment::{Answer, ExitCode, ExperimentError, PlannedRun, Progress, checks};
 use timeplane_live::service::Stop;
 use timeplane_scenario::{Loaded, ScenarioError, split_override};
@@ -65,7 +66,7 @@ impl ScenarioArgs {
         let stop = match Stop::on_signals() {
             Ok(stop) => stop,
             Err(e) => {
-                eprintln!("error: {e}");
+                say!("error: {e}");
                 return ExitCode::Failed;
             }
         };
@@ -79,7 +80,7 @@ impl ScenarioArgs {
         match outcome {
             Ok(outcome) => self.print(loaded, &outcome, lines, long),
             Err(_) if stop.is_set() => {
-                eprintln!("interrupted");
+                say!("interrupted");
                 ExitCode::Interrupted
             }
             Err(e) => {
@@ -88,7 +89,7 @@ impl ScenarioArgs {
                 {
                     return wrong_scenario(e);
                 }
-                eprintln!("error: {e}");
+                say!("error: {e}");
                 e.exit_code()
             }
         }
@@ -101,11 +102,11 @@ impl ScenarioArgs {
 
     fn show(&self, bar: &ProgressBar, progress: Progress<'_>) {
         match progress {
-            Progress::LeftOut(why) => bar.suspend(|| eprintln!("left out: {why}")),
-            Progress::Note(line) => bar.suspend(|| eprintln!("{line}")),
+            Progress::LeftOut(why) => bar.suspend(|| say!("left out: {why}")),
+            Progress::Note(line) => bar.suspend(|| say!("{line}")),
             Progress::Started { label, .. } => {
                 if bar.is_hidden() && !self.quiet {
-                    eprintln!("{label}");
+                    say!("{label}");
                 }
                 bar.set_position(0);
                 bar.set_message(label.to_owned());
@@ -121,7 +122,7 @@ impl ScenarioArgs {
             Err(e) => return configuration(&e),
         };
         for why in &answer.not_checked {
-            eprintln!("not checked: {why}");
+            say!("not checked: {why}");
         }
         let text = if self.json {
             let mut json = answer.to_json();
@@ -134,21 +135,21 @@ impl ScenarioArgs {
         if let Err(e) = out.write_all(text.as_bytes()).and_then(|()| out.flush())
             && e.kind() != io::ErrorKind::BrokenPipe
         {
-            eprintln!("error: cannot write the results: {e}");
+            say!("error: cannot write the results: {e}");
             return ExitCode::Failed;
         }
         if let Some(interruption) = answer.interruption() {
-            eprintln!("{interruption}");
+            say!("{interruption}");
         } else if !self.quiet {
             let (runs, cached, place) = (outcome.runs, outcome.cached, outcome.directory.display());
-            eprintln!("{runs} runs, {cached} complete before; results in {place}");
+            say!("{runs} runs, {cached} complete before; results in {place}");
         }
         answer.exit_code()
     }
 }
 
 fn configuration(e: &dyn std::fmt::Display) -> ExitCode {
-    eprintln!("error: {e}");
+    say!("error: {e}");
     ExitCode::Configuration
 }
 
@@ -164,9 +165,9 @@ fn live_json(run: &PlannedRun, live: &Value, long: &[&str]) -> Value {
 /// Prints the problems of a scenario.
 fn wrong_scenario(e: &ScenarioError) -> ExitCode {
     for issue in e.issues() {
-        eprintln!("error: {issue}");
+        say!("error: {issue}");
         if let Some(help) = &issue.help {
-            eprintln!("  help: {help}");
+            say!("  help: {help}");
         }
     }
     ExitCode::Configuration

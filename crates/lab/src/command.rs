@@ -9,6 +9,7 @@ use crate::arguments::ScenarioArgs;
 use crate::proxy;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
+use timeplane_experiment::say;
 use timeplane_experiment::{ExitCode, PlannedRun};
 use timeplane_live::config::encoding_named;
 use timeplane_live::gate::SafeState;
@@ -61,7 +62,7 @@ pub fn lab(args: &LabArgs) -> ExitCode {
     let program = match std::env::current_exe() {
         Ok(program) => program,
         Err(e) => {
-            eprintln!("error: cannot find the file of this program: {e}");
+            say!("error: cannot find the file of this program: {e}");
             return ExitCode::Failed;
         }
     };

@@ -12,7 +12,7 @@ use timeplane_live::agent::Snapshot;
 use timeplane_model::Duration;
 use timeplane_scenario::{Element, Failure, Loaded};
 
-/// Something of a lab that can fail.
+/// A part of a lab that can fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Part {
     /// A host's agent.
@@ -23,25 +23,25 @@ enum Part {
     Controller(u32),
 }
 
-/// What fails and returns, in order of time; and what those had counted that were killed.
+/// Failures and repairs in order of time, and the last counters of killed daemons.
 #[derive(Clone, Debug, Default)]
 pub struct Failures {
-    /// From when on, what, and whether it fails then.
+    /// Time of each event, its part, and whether the part fails or returns.
     changes: Vec<(Duration, Part, bool)>,
     next: usize,
-    /// How many failures of a part last.
+    /// Number of failures of a part that are in progress.
     lasting: BTreeMap<Part, u32>,
-    /// Of every life of an agent that ended so, by host: what it last showed.
+    /// Last state of each killed agent, by host.
     pub agents: BTreeMap<u16, Vec<Snapshot>>,
-    /// The same of controllers, by place: what their status pages showed.
+    /// Last counters of each killed controller, by place, from its status page.
     pub controllers: BTreeMap<u32, Vec<BTreeMap<String, u64>>>,
 }
 
 impl Failures {
-    /// Those of a scenario, for a scheme of it.
+    /// The failures of a scenario, for one of its schemes.
     ///
     /// # Errors
-    /// With place and key, where a lab has no such part.
+    /// If a lab has no such part; the message names the key.
     pub fn of(loaded: &Loaded, failures: &[Failure], plan: &LivePlan) -> Result<Self, String> {
         let mut changes = Vec::new();
         for (i, failure) in failures.iter().enumerate() {
@@ -53,17 +53,17 @@ impl Failures {
             changes.push((failure.at, part, true));
             changes.extend(failure.until.map(|until| (until, part, false)));
         }
-        // What returns does so before the next one fails.
+        // At equal times, repairs come before failures.
         changes.sort_by_key(|&(at, part, fails)| (at, fails, part));
         Ok(Self { changes, ..Self::default() })
     }
 
-    /// Whether nothing fails.
+    /// Whether the scenario has no failures.
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
     }
 
-    /// Whether a controller fails: its status page has what it counted.
+    /// Whether a controller fails. Its status page is needed then, to read its counters before.
     pub fn has_controllers(&self) -> bool {
         self.changes.iter().any(|c| matches!(c.1, Part::Controller(_)))
     }

@@ -1,4 +1,6 @@
-//! Trials of `timeplane live doctor` for features that only labs need, tried out on this machine.
+//! Trials of `timeplane live doctor` for features that only labs need.
+//!
+//! The doctor tries them out on this machine, in temporary namespaces.
 
 use crate::circuit_switch::CircuitSwitch;
 use timeplane_live::doctor::{self, OLD_KERNEL, Trial, optional, trial, unexpected};

@@ -17,7 +17,7 @@ use timeplane_protocol::wire::MacAddress;
 /// Why acknowledgements cannot be redirected.
 #[derive(Debug, thiserror::Error)]
 pub enum AckError {
-    /// An interface does not exist, or cannot be asked.
+    /// An interface does not exist, or cannot be queried.
     #[error(transparent)]
     Net(#[from] NetError),
     /// The answer of `ip` about an interface is incomplete.
@@ -36,12 +36,12 @@ pub enum AckError {
         /// Kind of the link layer.
         kind: String,
     },
-    /// Packets without an Ethernet header are to leave by an interface that needs one.
+    /// Packets without an Ethernet header cannot leave by an interface that needs one.
     #[error("packets of {from} have no Ethernet header, but {to} needs one: specify the MAC address of the next hop")]
     NextHop {
-        /// Where acknowledgements come from.
+        /// Interface that acknowledgements come from.
         from: String,
-        /// Where they go.
+        /// Interface that they are redirected to.
         to: String,
     },
     /// The kernel refuses the program.
@@ -49,26 +49,26 @@ pub enum AckError {
     Bpf(#[from] libbpf_rs::Error),
 }
 
-/// What became of packets.
+/// Outcomes of packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AckCounters {
-    /// Acknowledgements that left by the other interface.
+    /// Acknowledgements redirected to the other interface.
     pub redirected: u64,
-    /// Packets that went on where they were.
+    /// Packets that stayed at their interface.
     pub passed: u64,
-    /// Acknowledgements that were lost as there was no memory for a header.
+    /// Acknowledgements lost as there was no memory for a header.
     pub failed: u64,
 }
 
-/// A program that redirects acknowledgements; it is taken away when dropped.
+/// A program that redirects acknowledgements. Dropping it detaches the program.
 #[derive(Debug)]
 pub struct AckRedirect {
     counters: MapHandle,
-    /// Holds the program where it is.
+    /// Keeps the program attached.
     _link: Link,
 }
 
-/// What is known of an interface.
+/// Properties of an interface.
 struct Interface {
     index: u32,
     ethernet: bool,
@@ -100,13 +100,13 @@ impl Interface {
 }
 
 impl AckRedirect {
-    /// Sends acknowledgements that would leave by `from` out of `to`, both in the calling thread's
-    /// network namespace. `next_hop` is who gets them there; where it is missing, Ethernet headers
-    /// stay as they are.
+    /// Redirects acknowledgements that would leave by `from` to `to`, both in the calling thread's
+    /// network namespace. `next_hop` is their new destination address; without it, Ethernet headers
+    /// stay unchanged.
     ///
     /// # Errors
-    /// If an interface does not exist or is of another kind than Ethernet and TUN, a header is
-    /// needed that there is not, or the kernel refuses the program.
+    /// If an interface does not exist or is neither Ethernet nor TUN, a needed header is missing,
+    /// or the kernel refuses the program.
     pub fn attach(from: &str, to: &str, next_hop: Option<MacAddress>) -> Result<Self, AckError> {
         let (here, there) = (Interface::of(from)?, Interface::of(to)?);
         if there.ethernet && !here.ethernet && next_hop.is_none() {
@@ -128,10 +128,10 @@ impl AckRedirect {
         Ok(Self { counters, _link: link })
     }
 
-    /// What it has counted.
+    /// The current counters.
     ///
     /// # Errors
-    /// If the kernel does not tell.
+    /// If the counters cannot be read.
     pub fn counters(&self) -> Result<AckCounters, AckError> {
         let bytes = self.counters.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY)?.unwrap_or_default();
         let mut words = bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default()));
@@ -140,14 +140,14 @@ impl AckRedirect {
     }
 }
 
-/// Puts a program at an interface's egress, behind those that are there. The library has no call
-/// for it yet.
+/// Attaches a program to an interface's egress, after existing ones. The library has no function
+/// for this yet.
 fn attach_tcx(program: &Program<'_>, interface: u32) -> Result<Link, libbpf_rs::Error> {
     let program = program.as_libbpf_object().as_ptr();
     // SAFETY: the program is loaded and lives as long as its borrow; no options are given.
     let link = unsafe { libbpf_sys::bpf_program__attach_tcx(program, interface as i32, std::ptr::null()) };
-    // libbpf 1 gives no pointer where it fails, and says why in errno.
+    // libbpf 1 returns a null pointer on failure, with the reason in errno.
     let link = NonNull::new(link).ok_or_else(|| libbpf_rs::Error::from(std::io::Error::last_os_error()))?;
-    // SAFETY: the link is new and nobody else's.
+    // SAFETY: the link is new, and nothing else owns it.
     Ok(unsafe { Link::from_ptr(link) })
 }

@@ -5,19 +5,18 @@
 use libbpf_rs::{Object, ProgramMut};
 use std::path::Path;
 
-/// The folder of all gates and circuit switches of this machine that outlive a process, or are set
-/// by another one.
+/// The folder of this machine's pinned gates and circuit switches.
 pub const PINS: &str = "/run/timeplane/bpf";
-/// XDP parser of control frames, and tc egress program that is the gate.
+/// XDP parser of control frames, and the gate's tc egress program.
 pub(crate) const GATE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/gate.o"));
 
-/// Why a program is not in the kernel.
+/// Why a program cannot be loaded or used.
 #[derive(Debug, thiserror::Error)]
 pub enum BpfError {
-    /// There is no such interface.
+    /// The interface does not exist.
     #[error("unknown interface `{0}`")]
     Interface(String),
-    /// The kernel refuses it.
+    /// The kernel refuses the operation.
     #[error("{what}: {source}; BPF needs Linux 6.6 or newer and the capabilities BPF, NET_ADMIN and PERFMON")]
     Refused {
         /// The failed operation.
@@ -25,10 +24,10 @@ pub enum BpfError {
         /// The message of libbpf.
         source: libbpf_rs::Error,
     },
-    /// The place where programs are kept cannot be made.
+    /// The folder for pinned programs cannot be created.
     #[error("{path}: {source}")]
     Pin {
-        /// The folder.
+        /// Path of the folder.
         path: String,
         /// The system's message.
         source: std::io::Error,
@@ -46,7 +45,7 @@ impl BpfError {
 /// The number of an interface in the network namespace of this thread.
 ///
 /// # Errors
-/// If there is none of that name.
+/// If the interface does not exist.
 pub fn interface_index(name: &str) -> Result<i32, BpfError> {
     nix::net::if_::if_nametoindex(name).map(|i| i as i32).map_err(|_| BpfError::Interface(name.to_owned()))
 }
@@ -59,11 +58,11 @@ pub fn program<'o>(object: &'o Object, name: &str) -> ProgramMut<'o> {
         .unwrap_or_else(|| panic!("`{name}` is in the object it was compiled from"))
 }
 
-/// A folder in which programs and maps outlive the process, in a BPF file system that is mounted
-/// where there is none.
+/// Creates a folder for pinned programs and maps, in a BPF file system that is mounted if there is
+/// none.
 ///
 /// # Errors
-/// If it can neither be found nor made.
+/// If the folder can neither be found nor created.
 pub fn pin_folder(root: &Path, name: &str) -> Result<std::path::PathBuf, BpfError> {
     let pin = |source| BpfError::Pin { path: root.display().to_string(), source };
     std::fs::create_dir_all(root).map_err(pin)?;

@@ -10,9 +10,9 @@ pub fn monotonic_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// What an agent's clock shows: picoseconds of the monotonic clock, so zero is about when the
-/// machine was started. Two machines agree on nothing; times of a message count from when it was
-/// sent and came in.
+/// The current time of an agent: picoseconds of the monotonic clock, with zero at about the start
+/// of the machine. Clocks of two machines are unrelated, so times in messages are relative to
+/// sending and arrival.
 pub fn now() -> Time {
     Time::from_ps((monotonic_ns() * 1000) as i64)
 }

@@ -2,14 +2,14 @@
 //!
 //! A macro declares them with their names, for JSON and metrics.
 
-/// Makes a struct of named counters: a line each, with what it counts.
+/// Declares a struct of named counters, one line for each with a description.
 macro_rules! shared_counters {
     ($(#[doc = $about:literal])+ $type:ident { $($(#[doc = $doc:literal])+ $name:ident,)+ }) => {
         $(#[doc = $about])+
         #[derive(Debug, Default)]
         pub struct $type { $($(#[doc = $doc])+ pub $name: std::sync::atomic::AtomicU64,)+ }
         impl $type {
-            /// Names, and what each counts, in a line.
+            /// Names and descriptions of the counters.
             pub const ABOUT: &'static [(&'static str, &'static str)] =
                 &[$((stringify!($name), concat!($($doc),+).trim_ascii()),)+];
             /// Names and values.

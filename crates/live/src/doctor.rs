@@ -23,20 +23,20 @@ pub struct DoctorArgs {
     json: bool,
 }
 
-/// Something that was tried.
+/// Result of a trial.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Trial {
-    /// What was tried.
+    /// Name of the feature.
     pub what: &'static str,
-    /// What is not there without it.
+    /// What needs the feature.
     pub needed_for: &'static str,
     /// Whether it works.
     pub works: bool,
-    /// Whether nothing runs in its stead.
+    /// Whether the feature is required, as it has no replacement.
     pub required: bool,
-    /// What came of it: of what kind it is, or why it does not work.
+    /// Details: the variant that works, or why none does.
     pub found: String,
-    /// What to do about it; empty where it works.
+    /// Remedy; empty if the feature works.
     pub remedy: &'static str,
 }
 
@@ -45,7 +45,7 @@ pub const OLD_KERNEL: &str =
     "Linux 6.6 or newer with CONFIG_BPF_SYSCALL, and the capabilities BPF, NET_ADMIN and PERFMON are required";
 const NOT_ROOT: &str = "run this program as root, or with the capabilities NET_ADMIN, NET_RAW and SYS_ADMIN";
 
-/// Describes what came of a trial.
+/// Describes the result of a trial.
 pub fn trial<T, E: Display>(
     what: &'static str,
     needed_for: &'static str,
@@ -60,24 +60,24 @@ pub fn trial<T, E: Display>(
     Trial { what, needed_for, works, required: true, found, remedy: if works { "" } else { remedy } }
 }
 
-/// The same, if something else can take its place.
+/// The same for a feature that has a replacement.
 pub fn optional(trial: Trial) -> Trial {
     Trial { required: false, ..trial }
 }
 
-/// Tries what the daemons need and removes it again. Takes a second or two.
+/// Tries the features that the daemons need, and removes all traces. Takes a second or two.
 pub fn examine() -> Vec<Trial> {
     examine_with(&|_, _| Vec::new())
 }
 
-/// Tries what the daemons need, then `more` between two namespaces that are joined by `eth0` and
-/// `eth1`.
+/// Tries the features that the daemons need, then `more` between two namespaces connected by `eth0`
+/// and `eth1`.
 pub fn examine_with(more: &dyn Fn(&Namespace, &Namespace) -> Vec<Trial>) -> Vec<Trial> {
-    // The trials tell what libbpf says.
+    // The trials report libbpf's messages themselves.
     libbpf_rs::set_print(None);
     let none = |()| String::new();
     let mut trials = vec![kernel(), capabilities(), type_information()];
-    // A thread that is gone afterwards, and its priority with it.
+    // Runs on a temporary thread, so that the priority ends with it.
     let real_time = std::thread::spawn(timed::real_time).join().unwrap_or(false);
     let real_time = if real_time { Ok(()) } else { Err("the system refuses SCHED_FIFO") };
     trials.push(optional(trial(
@@ -132,12 +132,12 @@ pub fn examine_with(more: &dyn Fn(&Namespace, &Namespace) -> Vec<Trial>) -> Vec<
     trials
 }
 
-/// A trial whose namespace could not be entered.
+/// The trial's namespace could not be entered.
 pub fn unexpected(e: &dyn Display) -> Trial {
     trial("a namespace", "labs on one machine", NOT_ROOT, Err::<(), _>(e), |()| String::new())
 }
 
-/// For people: whether it works is found out below.
+/// Only informative: the trials below decide.
 fn kernel() -> Trial {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease");
     let release = release.map(|r| r.trim().to_owned());
@@ -148,7 +148,7 @@ fn kernel() -> Trial {
 const CAPABILITIES: [(&str, u32); 6] =
     [("NET_ADMIN", 12), ("NET_RAW", 13), ("SYS_ADMIN", 21), ("SYS_NICE", 23), ("PERFMON", 38), ("BPF", 39)];
 
-/// Those of this process, for people: whether they suffice is found out below.
+/// Capabilities of this process. Only informative: the trials below decide.
 fn capabilities() -> Trial {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|l| l.strip_prefix("CapEff:"));

@@ -141,8 +141,8 @@ impl std::fmt::Display for Role {
 
 impl FromStr for Role {
     type Err = KeyError;
-    /// Only what [`Display`](std::fmt::Display) writes: `host-03` is nobody, so that a host has one
-    /// name.
+    /// Only the form that [`Display`](std::fmt::Display) writes is accepted, so that a host has one
+    /// name: `host-03` is invalid.
     fn from_str(name: &str) -> Result<Self, KeyError> {
         let number = |prefix: &str| name.strip_prefix(prefix).and_then(|n| n.parse::<u32>().ok());
         let role = match (name, number("controller-"), number("host-")) {

@@ -77,10 +77,10 @@ fn run(program: &'static str, arguments: &str) -> Result<String, NetError> {
 }
 
 /// Runs `ip`, `tc` or `bridge` once with many lines of arguments, in a namespace or in that of the
-/// process. It ends at the first that fails.
+/// process. It stops at the first failing line.
 ///
 /// # Errors
-/// As [`ip`]; what the program says names the line.
+/// As [`ip`]; the message names the line.
 pub fn batch(program: &'static str, namespace: Option<&str>, lines: &str) -> Result<(), NetError> {
     let inside: Vec<&str> = namespace.into_iter().flat_map(|n| ["-n", n]).collect();
     let mut child = Command::new(program)
@@ -92,7 +92,7 @@ pub fn batch(program: &'static str, namespace: Option<&str>, lines: &str) -> Res
         .spawn()
         .map_err(|source| NetError::Missing { program, package: "iproute2", source })?;
     let failed = |message| NetError::Failed { command: format!("{program} {} -batch", inside.join(" ")), message };
-    // It may end before it has read all of it; what it says of that is the better message.
+    // It may end before it has read all lines; its own message is the better one.
     let _ = child.stdin.take().map(|mut input| input.write_all(lines.as_bytes()));
     let output = child.wait_with_output().map_err(|e| failed(e.to_string()))?;
     if output.status.success() {
@@ -101,27 +101,27 @@ pub fn batch(program: &'static str, namespace: Option<&str>, lines: &str) -> Res
     Err(failed(String::from_utf8_lossy(&output.stderr).trim().to_owned()))
 }
 
-/// A network namespace with its loopback up; it is removed when dropped, with all interfaces in it.
+/// A network namespace whose loopback is up. Dropping it removes it with all of its interfaces.
 #[derive(Debug)]
 pub struct Namespace {
     name: String,
 }
 
 impl Namespace {
-    /// Makes one.
+    /// Creates a namespace.
     ///
     /// # Errors
-    /// If there is one of that name, or the process may not.
+    /// If the name is taken, or the process lacks permission.
     pub fn create(name: &str) -> Result<Self, NetError> {
         ip(&format!("netns add {name}"))?;
         let namespace = Self { name: name.to_owned() };
-        // No address of its own accord on any interface: what is heard is what was sent.
+        // No interface gets an automatic address, so that no frames are sent unasked.
         namespace
             .run("sysctl", &["-qw", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1"])?;
         namespace.ip("link set lo up")?;
         Ok(namespace)
     }
-    /// One that a killed process has left.
+    /// A namespace that a killed process has left behind.
     pub fn of_nobody(name: &str) -> Self {
         Self { name: name.to_owned() }
     }
@@ -139,21 +139,21 @@ impl Namespace {
     pub fn path(&self) -> PathBuf {
         PathBuf::from("/run/netns").join(&self.name)
     }
-    /// `ip` inside of it.
+    /// Runs `ip` in the namespace.
     ///
     /// # Errors
     /// As [`ip`].
     pub fn ip(&self, arguments: &str) -> Result<String, NetError> {
         ip(&format!("-n {} {arguments}", self.name))
     }
-    /// `tc` inside of it.
+    /// Runs `tc` in the namespace.
     ///
     /// # Errors
     /// As [`ip`].
     pub fn tc(&self, arguments: &str) -> Result<String, NetError> {
         tc(&format!("-n {} {arguments}", self.name))
     }
-    /// A command that will run inside of it, with the files of the process that starts it. Its
+    /// A command that will run in the namespace, with the file system of the calling process. Its
     /// process is the program itself.
     pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new("nsenter");
@@ -173,14 +173,14 @@ impl Namespace {
         let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
         Err(NetError::Failed { command: format!("{program} {}", arguments.join(" ")), message })
     }
-    /// Calls `f` inside of it, on a thread of its own: sockets that it opens and threads that it
-    /// starts belong to the namespace.
+    /// Calls `f` in the namespace, on a thread of its own. Sockets and threads that `f` creates
+    /// belong to the namespace.
     ///
     /// # Errors
     /// If the namespace cannot be entered.
     ///
     /// # Panics
-    /// Where `f` does.
+    /// If `f` panics.
     pub fn enter<T: Send>(&self, f: impl FnOnce() -> T + Send) -> Result<T, NetError> {
         let enter = |source| NetError::Enter { name: self.name.clone(), source };
         let file = std::fs::File::open(self.path()).map_err(enter)?;
@@ -196,16 +196,16 @@ impl Namespace {
 
 impl Drop for Namespace {
     fn drop(&mut self) {
-        // Nobody is left to be told.
+        // The error is ignored, as no caller is left.
         let _ = ip(&format!("netns del {}", self.name));
     }
 }
 
-/// Makes a veth pair between two namespaces, both ends up, without offloads that would make frames
-/// larger than the MTU. MAC addresses are set.
+/// Creates a veth pair between two namespaces with the given MAC addresses. Both ends are up, and
+/// offloads that make frames larger than the MTU are off.
 ///
 /// # Errors
-/// If a name is taken, or longer than 15 characters.
+/// If a name is taken or longer than 15 characters.
 pub fn veth(a: (&Namespace, &str, &str), b: (&Namespace, &str, &str)) -> Result<(), NetError> {
     let ((a, a_name, a_mac), (b, b_name, b_mac)) = (a, b);
     let (at, bt) = (a.name(), b.name());
@@ -213,17 +213,17 @@ pub fn veth(a: (&Namespace, &str, &str), b: (&Namespace, &str, &str)) -> Result<
         "link add {a_name} address {a_mac} netns {at} type veth peer name {b_name} address {b_mac} netns {bt}"
     ))?;
     for (namespace, name) in [(a, a_name), (b, b_name)] {
-        // Super-frames would count as one frame in programs, and exceed what a slot has room for.
+        // Programs would count a super-frame as one frame, and it may exceed a slot.
         namespace.ip(&format!("link set {name} gso_max_segs 1 gro_max_size 1514"))?;
         namespace.ip(&format!("link set {name} up"))?;
     }
-    // The second end had a carrier from the start; the first gets its queue from a worker that
-    // notices.
+    // The second end had a carrier from the start. The first end gets its queue only once a kernel
+    // worker has noticed its carrier.
     until(|| Ok(a.ip(&format!("-o link show dev {a_name}"))?.contains("state UP")), &format!("{a_name} of {at}"))
 }
 
-/// Waits until something that links become on their own is so, for 10 s at most. What is sent
-/// before is lost, and no error tells it.
+/// Waits until a condition of links holds, for at most 10 s. Frames sent before are lost without an
+/// error.
 pub fn until(ready: impl Fn() -> Result<bool, NetError>, what: &str) -> Result<(), NetError> {
     let start = Instant::now();
     while !ready()? {
@@ -235,10 +235,11 @@ pub fn until(ready: impl Fn() -> Result<bool, NetError>, what: &str) -> Result<(
     Ok(())
 }
 
-/// Removes all namespaces whose names begin so, as a killed process leaves them; how many.
+/// Removes all namespaces with this prefix, which a killed process has left behind. Returns their
+/// number.
 ///
 /// # Errors
-/// If the list of namespaces cannot be had, or one cannot be removed.
+/// If the namespaces cannot be listed, or one cannot be removed.
 pub fn remove_left_over(prefix: &str) -> Result<usize, NetError> {
     let list = ip("netns list")?;
     let names: Vec<&str> = list.lines().filter_map(|l| l.split_whitespace().next()).collect();

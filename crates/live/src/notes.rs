@@ -8,60 +8,60 @@ use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
 use timeplane_protocol::wire::SignalKey;
 
-/// What a host says when it joins.
+/// The greeting of a host that joins.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Hello {
-    /// Its number in the scenario.
+    /// Number of the host in the scenario.
     pub host: u32,
-    /// Counts the starts of its agent.
+    /// Number of this start of its agent.
     pub epoch: u32,
-    /// Of the interface that slots are for.
+    /// MAC address of the gated interface.
     pub mac: String,
-    /// Its IPv4 address, where it has one: signals in datagrams go there.
+    /// IPv4 address of that interface, if it has one, for signals in datagrams.
     #[serde(default)]
     pub ip: Option<Ipv4Addr>,
-    /// With which its signals are sealed, in hexadecimal digits.
+    /// Key for sealing its signals, in hexadecimal digits.
     pub key: String,
 }
 
-/// What a controller tells a host that has joined, and again whenever it changes.
+/// A controller's message to joined hosts, sent again whenever it changes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Welcome {
-    /// How many hosts there are.
+    /// Number of hosts in the scenario.
     pub hosts: u32,
-    /// Those that have joined, and their addresses.
+    /// Hosts that have joined, with their MAC addresses.
     pub joined: Vec<(u32, String)>,
     /// See [`HostPlan`].
     pub fallback_ps: i64,
-    /// Reports go flow by flow.
+    /// Whether reports list bursts.
     pub bursts: bool,
-    /// Reports are sent on change.
+    /// Whether hosts report on change.
     pub on_change: bool,
-    /// Reports are sent after grants.
+    /// Whether hosts report after grants.
     pub after_grants: bool,
-    /// Classes below are destinations.
+    /// Classes below this number are destinations; `None` if the plan sends no signals.
     pub signals: Option<u16>,
-    /// Of the hosts' links.
+    /// Rate of the hosts' links, in bits per second.
     pub rate_bps: u64,
-    /// How often agents tell what they [count](Counts), in milliseconds; 0: they do not, as the
-    /// controller has no page that shows it.
+    /// How often agents send their [counters](Counts), in milliseconds. 0 for never, if the
+    /// controller has no page.
     #[serde(default)]
     pub counts_every_ms: u32,
 }
 
-/// What an agent has counted since its start, for the controller's page. See
+/// Counters of an agent since its start, for the controller's page. See
 /// [`AgentCounters`](crate::agent::AgentCounters).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Which start of the agent.
+    /// Number of this start of the agent.
     pub epoch: u32,
-    /// Bytes of frames that left, on the wire.
+    /// Bytes of sent frames on the wire.
     pub wire_bytes: u64,
-    /// Of them, those that left over circuits.
+    /// Bytes of these frames that took circuits.
     pub circuit_wire_bytes: u64,
-    /// Grants, and rates, that came too late.
+    /// Grants and rates that arrived too late.
     pub late: u64,
-    /// Frames that came to the gate too late, and are sent again.
+    /// Frames that the gate refused as too late; they are sent again.
     pub too_late: u64,
 }
 
@@ -86,13 +86,13 @@ impl Welcome {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Note {
-    /// Host to controller.
+    /// Greeting of a host, to the controller.
     Hello(Hello),
-    /// Host to controller, where that wants it.
+    /// Counters of a host, to the controller if it asks for them.
     Counts(Counts),
-    /// Controller to host.
+    /// Configuration and joined hosts, from the controller to a host.
     Welcome(Welcome),
-    /// The other one will not talk to this one.
+    /// The peer refuses to cooperate, for this reason.
     Refused(String),
 }
 

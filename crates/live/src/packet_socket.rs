@@ -16,43 +16,43 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use timeplane_model::{Bytes, Duration};
 
-/// How many frames one system call sends or receives at most.
+/// Maximum number of frames that one system call sends or receives.
 pub const BATCH: usize = 16;
 
 /// The EtherType of a socket that receives frames of all of them (`ETH_P_ALL`).
 pub const ALL_ETHER_TYPES: u16 = 0x0003;
 
 /// An AF_PACKET socket, bound to an interface of the network namespace it was opened in. It never
-/// blocks: [`wait`](Self::wait), or poll its descriptor. It hears no frame that the host itself
-/// sends.
+/// blocks: use [`wait`](Self::wait), or poll its descriptor. It does not receive frames that the
+/// host itself sends.
 #[derive(Debug)]
 pub struct PacketSocket {
     fd: OwnedFd,
 }
 
-/// How far [`PacketSocket::send_batch`] came.
+/// Result of [`PacketSocket::send_batch`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Batch {
-    /// How many frames went, from the first on.
+    /// Number of frames sent, from the first on.
     pub sent: usize,
-    /// Why not all of them did.
+    /// Why sending stopped early, if it did.
     pub stop: Option<Stop>,
 }
 
-/// Why a frame could not be sent now. It is still the caller's.
+/// Why a frame was not sent. The caller may send it again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// The gate at egress, or a full queue, has dropped it (ENOBUFS). Nothing says when it would
-    /// go.
+    /// The gate at egress, or a full queue, has dropped it (ENOBUFS). There is no notification when
+    /// to retry.
     Refused,
-    /// Too many of the socket's frames are under way (EAGAIN). It can be polled for room.
+    /// Too many of the socket's frames are in flight (EAGAIN). Poll the socket for room.
     Full,
 }
 
 mod option {
     use super::*;
     sockopt_impl!(
-        /// Frames that leave are not heard (packet(7)).
+        /// Outgoing frames are not received (packet(7)).
         IgnoreOutgoing, SetOnly, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, bool);
     sockopt_impl!(
         /// Frames received and lost since it was last read (packet(7)).
@@ -60,16 +60,16 @@ mod option {
 }
 
 impl PacketSocket {
-    /// Opens one for `interface`, in the network namespace of the calling thread. It receives
-    /// frames of `ether_type` ([`ALL_ETHER_TYPES`] for all) that arrive at the interface from now
-    /// on, whoever they are addressed to if the interface lets them in.
+    /// Opens a socket at `interface` in the network namespace of the calling thread. It receives
+    /// frames of `ether_type` ([`ALL_ETHER_TYPES`] for all) that arrive from now on, whatever their
+    /// address if the interface accepts them.
     ///
     /// # Errors
     /// If there is no such interface, or the process lacks CAP_NET_RAW.
     pub fn open(interface: &str, ether_type: u16) -> io::Result<Self> {
         let index = nix::net::if_::if_nametoindex(interface)?;
-        // No protocol yet: it hears nothing before it is bound, so that no other interface's frames
-        // are in its queue.
+        // Without a protocol it receives nothing until it is bound, so that frames of other
+        // interfaces do not enter its queue.
         let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
         let fd = socket::socket(AddressFamily::Packet, SockType::Raw, flags, None)?;
         setsockopt(&fd, option::IgnoreOutgoing, &true)?;
@@ -82,16 +82,15 @@ impl PacketSocket {
             sll_halen: 0,
             sll_addr: [0; 8],
         };
-        // SAFETY: it points to a whole sockaddr_ll, which lives until the call is over, and the
-        // length is its own.
+        // SAFETY: the pointer is to a complete sockaddr_ll that lives until the call returns, and
+        // the length is its size.
         let address = unsafe { LinkAddr::from_raw((&raw const address).cast(), Some(size_of_val(&address) as u32)) };
         socket::bind(fd.as_raw_fd(), &address.expect("its family is AF_PACKET"))?;
         Ok(Self { fd })
     }
 
-    /// Sets how much memory received frames may take while they wait, beyond the system's limit for
-    /// others. The kernel doubles it, for its own records, and counts a frame as more than it is
-    /// long.
+    /// Sets the size of the receive buffer, even beyond the system's limit. The kernel doubles it
+    /// for its overhead, and charges more than a frame's length for each frame.
     ///
     /// # Errors
     /// If the process lacks CAP_NET_ADMIN.
@@ -99,34 +98,35 @@ impl PacketSocket {
         Ok(setsockopt(&self.fd, sockopt::RcvBufForce, &buffer_size(size))?)
     }
 
-    /// The same for frames that are under way ([`Stop::Full`]). Across veth pairs and bridges that
-    /// is until they leave the last queue, so that a sender with little room never fills a switch's
-    /// buffer.
+    /// Sets the size of the send buffer, for frames in flight ([`Stop::Full`]). Across veth pairs
+    /// and bridges, a frame is in flight until it leaves the last queue. A sender with a small
+    /// buffer therefore never fills a switch's queue.
     ///
     /// # Errors
-    /// As that method.
+    /// As [`set_receive_buffer`](Self::set_receive_buffer).
     pub fn set_send_buffer(&self, size: Bytes) -> io::Result<()> {
         Ok(setsockopt(&self.fd, sockopt::SndBufForce, &buffer_size(size))?)
     }
 
-    /// Sends one frame, from its destination address on and without FCS; `None` where it went.
+    /// Sends one frame, from its destination address on and without FCS. Returns `None` if it was
+    /// sent.
     ///
     /// # Errors
-    /// Of the interface: it is down or gone, or the frame is longer than its MTU allows, or shorter
-    /// than a header.
+    /// If the interface is down or gone, or the frame exceeds the MTU or is shorter than a header.
     pub fn send(&self, frame: &[u8]) -> io::Result<Option<Stop>> {
         Ok(self.send_batch(&[frame])?.stop)
     }
 
-    /// Sends frames in their order until one cannot go, up to [`BATCH`] of them in a system call.
+    /// Sends frames in order until one cannot be sent, with up to [`BATCH`] frames in a system
+    /// call.
     ///
     /// # Errors
-    /// As [`send`](Self::send), of the first frame that was not sent; those before it went.
+    /// As [`send`](Self::send), for the first frame that was not sent. Those before it were sent.
     pub fn send_batch<F: AsRef<[u8]>>(&self, frames: &[F]) -> io::Result<Batch> {
         let mut sent = 0;
         while let Some(rest) = frames.get(sent..).filter(|f| !f.is_empty()) {
-            // A call that sends some says nothing of why it stopped: the next, which begins with
-            // the frame that did not go, does.
+            // A call that sends some frames does not tell why it stopped. The next one, which
+            // starts with the first unsent frame, does.
             match self.send_some(&rest[..rest.len().min(BATCH)]) {
                 Ok(some) => sent += some,
                 Err(Errno::ENOBUFS) => return Ok(Batch { sent, stop: Some(Stop::Refused) }),
@@ -147,8 +147,8 @@ impl PacketSocket {
         Ok(sent.count())
     }
 
-    /// Receives what has arrived, at most [`BATCH`] frames, in place of what `frames` held; how
-    /// many. Zero is nothing.
+    /// Receives up to [`BATCH`] frames, replacing the content of `frames`. Returns their number; 0
+    /// if none has arrived.
     ///
     /// # Errors
     /// If the interface went down since the last call (ENETDOWN), or is gone.
@@ -173,8 +173,8 @@ impl PacketSocket {
         Ok(frames.filled.len())
     }
 
-    /// Waits until there is a frame to receive, for `most` at most (negative: for ever); whether
-    /// there is. A signal ends it early.
+    /// Waits for a frame for at most `most` (forever if negative). Returns whether there is one. A
+    /// signal ends the wait early.
     ///
     /// # Errors
     /// If a system call fails.
@@ -182,7 +182,7 @@ impl PacketSocket {
         self.poll(PollFlags::POLLIN, most)
     }
 
-    /// The same for room to send, after [`Stop::Full`].
+    /// Waits for room to send in the same way, after [`Stop::Full`].
     ///
     /// # Errors
     /// If a system call fails.
@@ -199,7 +199,7 @@ impl PacketSocket {
         }
     }
 
-    /// How many frames found no room in the receive buffer since the last call.
+    /// Number of frames lost since the last call as the receive buffer was full.
     ///
     /// # Errors
     /// If a system call fails.
@@ -208,7 +208,7 @@ impl PacketSocket {
     }
 }
 
-/// As the kernel takes it: it doubles it, in 31 bits.
+/// The size as the kernel accepts it: its double must fit into 31 bits.
 fn buffer_size(size: Bytes) -> usize {
     size.get().min(i32::MAX as u64 / 2) as usize
 }
@@ -219,27 +219,27 @@ impl AsFd for PacketSocket {
     }
 }
 
-/// Buffers of received frames, used again and again: [`BATCH`] of them.
+/// Reusable buffers for [`BATCH`] received frames.
 #[derive(Clone, Debug)]
 pub struct Frames {
     bytes: Vec<u8>,
     size: usize,
-    /// Those that hold a frame, and its length.
+    /// Buffers that hold a frame, and the frame's length.
     filled: Vec<(usize, usize)>,
     too_long: u64,
 }
 
 impl Frames {
-    /// For frames of at most `longest` bytes, header included: the MTU and 14.
+    /// Buffers for frames of at most `longest` bytes, which is the MTU plus 14 bytes of header.
     pub fn new(longest: usize) -> Self {
         let size = longest.max(14);
         Self { bytes: vec![0; size * BATCH], size, filled: Vec::with_capacity(BATCH), too_long: 0 }
     }
-    /// The frames of the last call, in the order they arrived.
+    /// The frames of the last call, in order of arrival.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         self.filled.iter().map(|&(place, length)| &self.bytes[place * self.size..][..length])
     }
-    /// How many frames were longer than a buffer and left out, so far.
+    /// Number of frames skipped so far because they were longer than a buffer.
     pub const fn too_long(&self) -> u64 {
         self.too_long
     }

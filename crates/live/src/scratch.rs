@@ -4,11 +4,11 @@
 
 use std::path::{Path, PathBuf};
 
-/// A folder that is the test's own, and gone with it.
+/// A folder for one test, removed when dropped.
 pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
-    /// An empty one.
+    /// An empty folder.
     pub(crate) fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("tp-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);

@@ -10,13 +10,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// What daemons do as services failed.
+/// Why a function of a service failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ServiceError {
-    /// Signals cannot be handled; mostly because the process has a handler already.
+    /// Signals cannot be handled, usually because the process has a handler already.
     #[error("cannot handle SIGTERM and SIGINT: {0}")]
     Signals(#[from] ctrlc::Error),
-    /// No thread for the watchdog.
+    /// The watchdog's thread cannot be started.
     #[error("cannot start the thread of the watchdog: {0}")]
     Thread(std::io::Error),
 }
@@ -26,11 +26,11 @@ pub enum ServiceError {
 pub struct Stop(Arc<(Mutex<bool>, Condvar)>);
 
 impl Stop {
-    /// One that SIGTERM, SIGINT and SIGHUP set. A second of these ends the process at once with
-    /// 130: a daemon that hangs as it ends leaves gates to their leases, as one that is killed.
+    /// A request that SIGTERM, SIGINT and SIGHUP set. A second signal ends the process at once with
+    /// exit code 130. As after a kill, the leases then decide about open gates.
     ///
     /// # Errors
-    /// If the process has such a handler already.
+    /// If the process has a handler already.
     pub fn on_signals() -> Result<Self, ServiceError> {
         let stop = Self::default();
         let set = stop.clone();
@@ -65,7 +65,7 @@ impl Stop {
 #[derive(Clone, Debug)]
 pub struct Pulse {
     since: Instant,
-    /// Nanoseconds since then.
+    /// Nanoseconds from the origin to the last beat.
     last: Arc<AtomicU64>,
 }
 
@@ -89,13 +89,12 @@ impl Pulse {
         Duration::from_nanos(self.now().saturating_sub(self.last.load(Ordering::Relaxed)))
     }
     fn now(&self) -> u64 {
-        // 584 years.
+        // This covers 584 years.
         self.since.elapsed().as_nanos() as u64
     }
 }
 
-/// Tells the service manager that the daemon does its work; what it does is shown by `systemctl
-/// status`.
+/// Notifies the service manager that the daemon is ready. `systemctl status` shows the text.
 pub fn ready(status: &str) {
     tell(&[NotifyState::Ready, NotifyState::Status(status)]);
 }
@@ -116,8 +115,7 @@ fn tell(states: &[NotifyState<'_>]) {
     }
 }
 
-/// Tells the service manager again and again that the daemon lives, as long as it does. Ends when
-/// it is dropped.
+/// Notifies the service manager regularly while the daemon is alive. Dropping it ends that.
 #[derive(Debug)]
 pub struct Watchdog {
     stop: Option<Sender<()>>,
@@ -125,13 +123,13 @@ pub struct Watchdog {
 }
 
 impl Watchdog {
-    /// Starts it where the service manager has asked for it (`WATCHDOG_USEC`): a message whenever
-    /// half of that time is over (as sd_watchdog_enabled(3) advises), and only if `alive` says so.
-    /// It should say no where the timed loop has not gone round for a while ([`Pulse::age`]), so
-    /// that a daemon that hangs is started again.
+    /// Starts a watchdog if the service manager asks for it (`WATCHDOG_USEC`). It notifies after
+    /// half of that time, as sd_watchdog_enabled(3) advises, and only if `alive` returns true.
+    /// `alive` should return false if the timed loop has stalled ([`Pulse::age`]), so that a
+    /// hanging daemon is restarted.
     ///
     /// # Errors
-    /// If there is no thread for it.
+    /// If its thread cannot be started.
     pub fn start(alive: impl Fn() -> bool + Send + 'static) -> Result<Option<Self>, ServiceError> {
         match sd_notify::watchdog_enabled() {
             Some(period) if !period.is_zero() => {
@@ -171,7 +169,7 @@ impl Drop for Watchdog {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // Where `alive` has panicked, that has been said already.
+            // A panic of `alive` has been reported already.
             let _ = thread.join();
         }
     }

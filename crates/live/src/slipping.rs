@@ -4,10 +4,10 @@
 
 use timeplane_model::{Duration, Time};
 
-/// A clock that stands still while its owner oversleeps.
+/// A clock that stops while its owner oversleeps.
 ///
-/// Who wakes up later than `tolerance` after its time is told that it is `tolerance` late, now and
-/// ever after: the rest is taken off the clock.
+/// An owner that wakes more than `tolerance` late sees a clock that is only `tolerance` late: the
+/// rest is subtracted from the clock for good.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Slipping {
     slipped: Duration,
@@ -16,19 +16,19 @@ pub struct Slipping {
 }
 
 impl Slipping {
-    /// One that has not slipped.
+    /// A clock that has not slipped.
     pub fn new(tolerance: Duration) -> Self {
         Self { tolerance, ..Self::default() }
     }
-    /// What it shows when the machine's clock shows `real`.
+    /// Time of this clock when the machine's clock shows `real`.
     pub fn read(&self, real: Time) -> Time {
         real.saturating_add(self.slipped * -1)
     }
-    /// What the machine's clock shows when it shows `time`.
+    /// Time of the machine's clock when this clock shows `time`.
     pub fn real(&self, time: Time) -> Time {
         time.saturating_add(self.slipped)
     }
-    /// What it shows to an owner that wanted to be woken at `deadline` and is awake now.
+    /// The current time for an owner that wanted to wake up at `deadline`.
     pub fn wake(&mut self, real: Time, deadline: Time) -> Time {
         let late = self.read(real) - deadline;
         if late > self.tolerance {
@@ -37,7 +37,7 @@ impl Slipping {
         }
         self.read(real)
     }
-    /// By how much it is behind, and how often that became more.
+    /// Total slip, and how often it has grown.
     pub fn slipped(&self) -> (Duration, u64) {
         (self.slipped, self.slips)
     }
@@ -49,8 +49,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// However late its owner is woken, what lies between two of its instants lies between them
-        /// on the machine's clock as well, but for the tolerance.
+        /// However late its owner is woken, two of its instants are as far apart on the machine's
+        /// clock, except for the tolerance.
         #[test]
         fn a_guard_is_never_shorter_than_planned(
             tolerance in 0i64..50, steps in proptest::collection::vec((0i64..500, 0i64..300), 1..50),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use tokio::sync::Notify;
 
-/// Work on a thread of its own. It ends when this is dropped, which waits for it.
+/// Work on a thread of its own. Dropping the value ends the work and waits for the thread.
 #[derive(Debug)]
 pub struct Background {
     stop: Arc<Notify>,
@@ -16,7 +16,7 @@ pub struct Background {
 }
 
 impl Background {
-    /// Begins; the name is of the thread, at most 15 bytes.
+    /// Starts the work. `name` is the name of the thread, at most 15 bytes.
     pub fn start(name: &str, work: impl Future<Output = ()> + Send + 'static) -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
         let stop = Arc::new(Notify::new());
@@ -37,12 +37,12 @@ impl Background {
 impl Drop for Background {
     fn drop(&mut self) {
         self.stop.notify_one();
-        // Where it is the thread itself that lets go, it cannot wait for itself; it ends as soon as
-        // it comes to wait.
+        // If the thread itself drops the value, it cannot wait for itself. It ends at its next
+        // await.
         if let Some(thread) = self.thread.take()
             && thread.thread().id() != std::thread::current().id()
         {
-            // Where a function that it called has panicked, that has been said already.
+            // A panic on the thread has been reported already.
             let _ = thread.join();
         }
     }

@@ -1,4 +1,4 @@
-//! What the control loops of controller and agent share: waiting, wake-ups, and real-time priority.
+//! Waiting, wake-ups and real-time priority for the control loops of controller and agent.
 //!
 //! Deadlines are times of CLOCK_MONOTONIC.
 
@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 use timeplane_model::{Duration, Time};
 
-/// What other threads tell a timed loop, which it finds when it looks.
+/// A queue of messages from other threads to a timed loop.
 #[derive(Debug)]
 pub struct Inbox<T> {
     waiting: Mutex<VecDeque<T>>,
@@ -20,21 +20,21 @@ pub struct Inbox<T> {
 }
 
 impl<T> Inbox<T> {
-    /// Nothing waits.
+    /// An empty queue.
     ///
     /// # Errors
-    /// If the process has no descriptor left.
+    /// If no file descriptor is left.
     pub fn new() -> io::Result<Arc<Self>> {
         let wake = EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)?;
         Ok(Arc::new(Self { waiting: Mutex::new(VecDeque::new()), wake }))
     }
-    /// Adds one, and wakes the loop.
+    /// Adds a message, and wakes the loop.
     pub fn push(&self, one: T) {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push_back(one);
-        // It is full only where the loop has been woken many times already.
+        // The counter is full only if the loop was woken many times already.
         let _ = self.wake.write(1);
     }
-    /// Takes all.
+    /// Removes and returns all messages.
     pub fn drain(&self) -> VecDeque<T> {
         let _ = self.wake.read();
         std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
@@ -47,7 +47,7 @@ impl<T> AsFd for Inbox<T> {
     }
 }
 
-/// Sleeps until `until` by [`clock::now`](crate::clock::now), or until something can be read.
+/// Sleeps until `until` by [`clock::now`](crate::clock::now), or until a descriptor is readable.
 ///
 /// # Errors
 /// If a system call fails.
@@ -61,13 +61,13 @@ pub fn wait(until: Time, readable: &[BorrowedFd<'_>]) -> io::Result<()> {
     }
 }
 
-/// Gives this thread a real-time priority (SCHED_FIFO, the lowest but one): it runs when it has to,
-/// before everything that has none. Whether that was allowed: without CAP_SYS_NICE all works, with
-/// wake-ups that come later.
+/// Gives this thread a real-time priority (SCHED_FIFO, the second lowest), so that it runs before
+/// all threads without one. Returns whether that was allowed. Without CAP_SYS_NICE everything
+/// works, but wake-ups are later.
 pub fn real_time() -> bool {
-    // Timers of a thread without it are 50 us late otherwise.
+    // Without this, timers of a thread without real-time priority are 50 us late.
     let _ = nix::sys::prctl::set_timerslack(1);
     let parameters = nix::libc::sched_param { sched_priority: 2 };
-    // SAFETY: it points to parameters that live for the call; zero is this thread.
+    // SAFETY: the pointer is to parameters that live for the call; zero is this thread.
     unsafe { nix::libc::sched_setscheduler(0, nix::libc::SCHED_FIFO, &raw const parameters) == 0 }
 }

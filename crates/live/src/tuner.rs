@@ -17,58 +17,58 @@ pub const MOST_PORTS: usize = 1024;
 /// Which ports are dark while the switch is retuned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Darkens {
-    /// Inputs that get another output; circuits that stay carry on.
+    /// Only inputs that get another output. Unchanged circuits continue.
     #[default]
     Moved,
-    /// Every port, also of circuits that stay.
+    /// Every port, including those of unchanged circuits.
     All,
 }
 
-/// Why there is no switch, or not the permutation asked for.
+/// Why a switch cannot be used or set.
 #[derive(Debug, thiserror::Error)]
 pub enum CircuitError {
-    /// The program or its maps.
+    /// The program or its maps failed.
     #[error("the circuit switch's BPF program: {0}")]
     Bpf(#[from] libbpf_rs::Error),
-    /// An interface.
+    /// An interface cannot be used.
     #[error("the circuit switch at {interface}: {source}")]
     Attach {
-        /// Its name.
+        /// Name of the interface.
         interface: String,
         /// The system's message.
         source: io::Error,
     },
-    /// No ports, too many, or one twice.
+    /// There are no ports, too many, or one is named twice.
     #[error("interfaces of a circuit switch: found {0}, expected 1 to {MOST_PORTS}, each once")]
     Interfaces(String),
-    /// Not an output for each input.
+    /// The number of outputs is not the number of ports.
     #[error("{found} outputs: expected {ports}, one for each port of the circuit switch")]
     Outputs {
-        /// How many there are.
+        /// Number of outputs.
         found: usize,
-        /// How many there should be.
+        /// Number of ports.
         ports: usize,
     },
-    /// An output is no port, or that of two inputs.
+    /// An output does not exist, or is given to two inputs.
     #[error("output {0} is not a port, or is used by two inputs")]
     Output(usize),
-    /// There is none.
+    /// No switch is pinned in the folder.
     #[error("there is no circuit switch in {}: {source}", folder.display())]
     Missing {
-        /// Where it should be.
+        /// Path of the folder.
         folder: PathBuf,
         /// The message of libbpf.
         source: libbpf_rs::Error,
     },
 }
 
-/// In place of an output's number, as in `bpf/circuit.bpf.c`.
+/// Value for an input without an output, as in `bpf/circuit.bpf.c`.
 pub const UNCONNECTED: u64 = u32::MAX as u64;
 /// Names of the pinned maps.
 const CIRCUITS: &str = "circuits";
 const SETTINGS: &str = "settings";
 
-/// What a switch is like, as in `bpf/circuit.bpf.c`.
+/// Settings of a switch, as in `bpf/circuit.bpf.c`.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     least_ns: u64,
@@ -78,7 +78,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Of a switch whose ports stay dark for `least` to `most`.
+    /// Settings of a switch whose dark times are from `least` to `most`.
     pub fn new(least: Duration, most: Duration, darkens: Darkens, ports: usize) -> Self {
         let ns = |d: Duration| (d.as_ps() / 1000).max(0) as u64;
         let least_ns = ns(least);
@@ -107,7 +107,7 @@ impl Tuner {
         Self { circuits, settings, draws: Xoshiro256PlusPlus::seed_from_u64(clock::monotonic_ns()) }
     }
 
-    /// The tuner of a new switch, whose maps are these.
+    /// The tuner of a new switch with these maps.
     ///
     /// # Errors
     /// If the system refuses the settings.
@@ -117,11 +117,11 @@ impl Tuner {
         Ok(tuner)
     }
 
-    /// That of a switch that is pinned in this folder. One tuner should be used at a time: two that
-    /// retune at once leave what neither has asked for.
+    /// The tuner of a switch that is pinned in this folder. Use one tuner at a time: concurrent
+    /// retunes result in a mixture of both.
     ///
     /// # Errors
-    /// If there is none, or this process may not.
+    /// If no switch is pinned there, or the process lacks permission.
     pub fn open(folder: &Path) -> Result<Self, CircuitError> {
         let map = |name| {
             let missing = |source| CircuitError::Missing { folder: folder.to_owned(), source };
@@ -133,7 +133,7 @@ impl Tuner {
     /// Pins the maps in this folder of a BPF file system.
     ///
     /// # Errors
-    /// If the system refuses.
+    /// If a map cannot be pinned.
     pub fn pin(&mut self, folder: &Path) -> Result<(), BpfError> {
         let refused = || BpfError::refused(format!("pinning a circuit switch in {}", folder.display()));
         self.circuits.pin(folder.join(CIRCUITS)).map_err(refused())?;
@@ -160,7 +160,7 @@ impl Tuner {
         Ok(self.settings.update(&[0; 4], &value, MapFlags::ANY)?)
     }
 
-    /// How many ports the switch has.
+    /// Number of ports of the switch.
     ///
     /// # Errors
     /// If a system call fails.
@@ -168,7 +168,7 @@ impl Tuner {
         Ok(self.settings()?.ports())
     }
 
-    /// The output of each input, as last asked for.
+    /// The output of each input, as it was last set.
     ///
     /// # Errors
     /// If a system call fails.
@@ -181,14 +181,14 @@ impl Tuner {
         (0..self.ports()?).map(output).collect()
     }
 
-    /// Connects each input (by its place among the interfaces) to this output, or to none. Ports
-    /// that change, or all ([`Darkens`]), are dark from now on and lit together; when, by the
-    /// monotonic clock. A retune during another begins anew for the ports that it concerns; one
-    /// that changes nothing darkens nothing.
+    /// Connects each input (numbered by the order of interfaces) to this output, or to none. Ports
+    /// that change, or all ([`Darkens`]), are dark from now on and are lit together at the returned
+    /// time of the monotonic clock. A retune during another one restarts the dark time of its
+    /// ports. One that changes nothing darkens no port.
     ///
     /// # Errors
-    /// If there is not an output for each port, or an output is none or that of two inputs;
-    /// nothing has changed then.
+    /// If the number of outputs is wrong, an output does not exist, or two inputs have the same
+    /// output. Nothing has changed then.
     pub fn retune(&mut self, outputs: &[Option<usize>]) -> Result<Time, CircuitError> {
         let settings = self.settings()?;
         let ports = settings.ports();
@@ -209,7 +209,8 @@ impl Tuner {
         let code = |output: Option<usize>| output.map_or(UNCONNECTED, |o| o as u64);
         let all = settings.darkens() == Darkens::All;
         let concerned: Vec<usize> = (0..ports).filter(|&p| all || before[p] != outputs[p]).collect();
-        // All are dark before the first is given its new output: no two inputs ever shine at one.
+        // All are dark before the first one gets its new output, so that two inputs never have the
+        // same output.
         for &port in &concerned {
             write(&self.circuits, port as u32, code(before[port]), u64::MAX)?;
         }
@@ -226,7 +227,7 @@ impl Tuner {
         settings.least_ns + drawn
     }
 
-    /// The same by a matching, whose hosts are the ports.
+    /// The same by a matching of hosts, which are the ports.
     ///
     /// # Errors
     /// As [`retune`](Self::retune).
@@ -236,15 +237,14 @@ impl Tuner {
     }
 }
 
-/// Takes away what is pinned in a folder, so that nobody finds the switch any more.
+/// Removes the pinned files of a switch from a folder.
 pub fn remove(folder: &Path) {
     for name in [CIRCUITS, SETTINGS] {
         let _ = std::fs::remove_file(folder.join(name));
     }
 }
 
-/// Writes a circuit; the output is there before the time, in the order in which the program reads
-/// them.
+/// Writes a circuit: the output before the time, in the order in which the program reads them.
 pub fn write(circuits: &impl MapCore, port: u32, output: u64, lit_at: u64) -> Result<(), libbpf_rs::Error> {
     let value = [output.to_ne_bytes(), lit_at.to_ne_bytes()].concat();
     circuits.update(&port.to_ne_bytes(), &value, MapFlags::ANY)

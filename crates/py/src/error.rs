@@ -91,7 +91,9 @@ pub(crate) fn batch(py: Python<'_>, error: &SimulationError) -> PyErr {
         ExperimentError::Workload(e) => workload(py, e),
         ExperimentError::Fabric(e) => fabric(py, e),
         ExperimentError::Results(e) => results(py, e),
-        ExperimentError::Run { scheme, seed, .. } => failed(py, &error.to_string(), Some(scheme), Some(*seed)),
+        ExperimentError::Run { scheme, seed, .. } | ExperimentError::Fault { scheme, seed, .. } => {
+            failed(py, &error.to_string(), Some(scheme), Some(*seed))
+        }
         _ => failed(py, &error.to_string(), None, None),
     }
 }

@@ -40,9 +40,9 @@ const KEY_LENGTH: usize = 16;
 /// The key of a run: 16 hexadecimal digits of a BLAKE3 hash over everything that determines it.
 /// `scenario` is the scenario of the run, with defaults, its scheme and its sweep point. The order
 /// of keys in JSON objects does not matter.
-pub fn run_key(scenario: &Value, seed: u64, version: &str) -> String {
+pub fn run_key(scenario: &Value, seed: u64, program: &str) -> String {
     let mut text = String::new();
-    canonical(&json!({ "scenario": scenario, "seed": seed, "version": version }), &mut text);
+    canonical(&json!({ "scenario": scenario, "seed": seed, "program": program }), &mut text);
     let mut key = blake3::hash(text.as_bytes()).to_hex().to_string();
     key.truncate(KEY_LENGTH);
     key
@@ -89,6 +89,12 @@ pub struct Manifest {
     pub name: String,
     /// Version of the program.
     pub version: String,
+    /// The version with a digest of the engine's sources: part of every key.
+    #[serde(default)]
+    pub program: String,
+    /// The commit that the program was built from, with `-dirty` where its files were changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
     /// The text of the scenario file; `None` if the scenario was made by code.
     pub source: Option<String>,
     /// Keys and values of every `--set`, in order.

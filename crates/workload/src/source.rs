@@ -24,6 +24,10 @@ pub(crate) const LATEST: i64 = i64::MAX / 2;
 /// The largest MTU: a megabyte.
 const LARGEST_MTU: u64 = 1_000_000;
 
+/// The longest time that a workload's traffic may take on a host's link, in days. Times are
+/// picoseconds in 64 bits, which end after 106 days.
+const LONGEST_DAYS: f64 = 30.0;
+
 /// Arrival of a flow at its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowArrival {
@@ -184,7 +188,30 @@ impl Source {
                 (Kind::Steps(steps), facts)
             }
         };
-        Ok(Self { kind, facts, packets })
+        let source = Self { kind, facts, packets };
+        source.ends_in_time(fabric)?;
+        Ok(source)
+    }
+
+    /// Checks that a workload that ends can end before times overflow, with room for repetitions
+    /// and waiting.
+    fn ends_in_time(&self, fabric: &Fabric) -> Result<(), WorkloadError> {
+        let mut sent = vec![0; fabric.links().len()];
+        for (source, destination, bytes, _) in self.demand().unwrap_or_default() {
+            for link in [fabric.uplink(source), fabric.downlink(destination)] {
+                sent[link.index()] = bytes.get().saturating_add(sent[link.index()]);
+            }
+        }
+        for (link, bytes) in fabric.links().iter().zip(sent) {
+            let days = bytes as f64 * 8.0 / link.spec.rate.as_bps() as f64 / 86_400.0;
+            if days > LONGEST_DAYS {
+                let (bytes, rate) = (Bytes::new(bytes), link.spec.rate);
+                let found = format!("{bytes} over a host's link of {rate}, which takes {days:.0} days");
+                let allowed = format!("at most {LONGEST_DAYS} days of traffic over a link");
+                return Err(WorkloadError::Value { key: "workload", found, allowed });
+            }
+        }
+        Ok(())
     }
 
     /// A run's flows in the order of their arrival. The order of flows with equal times depends on

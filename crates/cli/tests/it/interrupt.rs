@@ -1,4 +1,4 @@
-//! An interrupt keeps completed runs.
+//! An interrupt keeps completed runs, and a closed stderr changes nothing.
 #![cfg(unix)]
 
 use std::path::Path;
@@ -67,4 +67,27 @@ fn an_interrupt_keeps_complete_runs() {
         .unwrap();
     assert_eq!(again.status.code(), Some(0));
     assert!(String::from_utf8(again.stderr).unwrap().contains("3 runs, complete before"));
+}
+
+#[test]
+fn a_closed_stderr_changes_nothing() {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("closed");
+    let _ = std::fs::remove_dir_all(&dir);
+    std::fs::create_dir_all(&dir).unwrap();
+    let file = dir.join("few.toml");
+    std::fs::write(&file, SCENARIO.replace("seeds = 5000", "seeds = 3")).unwrap();
+    for arguments in [vec!["run"], vec!["run", "--fresh-nothing"], vec!["validate"]] {
+        // The other end of this pipe is closed before the command writes its first message.
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_timeplane"));
+        command.args(&arguments).arg(&file).stdout(Stdio::piped()).stderr(writer);
+        if arguments[0] == "run" {
+            command.arg("--results").arg(&dir);
+        }
+        let output = command.output().unwrap();
+        let expected = if arguments.len() == 1 { 0 } else { 2 };
+        assert_eq!(output.status.code(), Some(expected), "{arguments:?}");
+    }
+    assert_eq!(complete(&dir.join("few")), 3);
 }

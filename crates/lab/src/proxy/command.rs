@@ -9,6 +9,7 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use serde_json::Value;
 use std::sync::Arc;
 use timeplane_experiment::ExitCode;
+use timeplane_experiment::say;
 use timeplane_live::proxy::Actuator;
 use timeplane_scenario::Loaded;
 
@@ -16,7 +17,7 @@ use timeplane_scenario::Loaded;
 pub fn proxy(args: &ScenarioArgs, loaded: &Loaded) -> ExitCode {
     let (actuator, why) = Actuator::best();
     if let Some(why) = why {
-        eprintln!("{why}; using the send buffer's size instead");
+        say!("{why}; using the send buffer's size instead");
     }
     let options = Options {
         results: args.results.clone(),

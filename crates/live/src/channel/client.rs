@@ -16,11 +16,11 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_rustls::TlsConnector;
 
-/// Keeps a connection to a server, and makes a new one whenever it ends, until it is dropped; then
-/// no event comes any more.
+/// Keeps a connection to a server, and reconnects whenever it ends. No events follow once it is
+/// dropped.
 pub struct Client {
     shared: Arc<Shared>,
-    /// Ends with this.
+    /// Its thread ends when the value is dropped.
     _thread: Background,
 }
 
@@ -33,9 +33,9 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// Of the connection, while there is one.
+    /// The connection, while there is one.
     outbox: Option<Arc<Outbox>>,
-    /// Why there is none.
+    /// Why there is no connection.
     trouble: Option<String>,
 }
 
@@ -46,13 +46,13 @@ impl std::fmt::Debug for Client {
 }
 
 impl Client {
-    /// Begins to connect, with the usual [`Timing`]. The server has to prove that it is
-    /// `server_name`. Events come on a thread of its own: [`Event::Joined`] whenever the server has
-    /// taken us, each time with another number.
+    /// Starts to connect, with the default [`Timing`]. The server must authenticate as
+    /// `server_name`. Events are delivered on a thread of its own: [`Event::Joined`] whenever the
+    /// server has accepted the client, each time with a new number.
     ///
     /// # Errors
-    /// If the name cannot be one, or the system has no thread left. A server that is not there
-    /// is none: it may come.
+    /// If the name is invalid, or no thread can be started. An unreachable server is not an error,
+    /// as it may start later.
     pub fn start(
         server: SocketAddr,
         server_name: &str,
@@ -65,7 +65,7 @@ impl Client {
     /// The same with another [`Timing`].
     ///
     /// # Errors
-    /// As that method.
+    /// As [`start`](Self::start).
     pub fn start_with(
         server: SocketAddr,
         server_name: &str,
@@ -88,24 +88,24 @@ impl Client {
         Ok(Self { shared, _thread: thread })
     }
 
-    /// Puts a record into the queue; never waits. Where the queue is full, the oldest control
-    /// messages in it are dropped. What waits as a connection ends is lost.
+    /// Queues a record. Never blocks: if the queue is full, its oldest control messages are
+    /// dropped. Queued records are lost when the connection ends.
     ///
     /// # Errors
-    /// If there is no connection, the message cannot be written, or the server takes no notes.
+    /// If there is no connection, the message cannot be encoded, or the queue is full of notes.
     pub fn send(&self, record: Record) -> Result<(), SendError> {
         let outbox = self.shared.state().outbox.clone().ok_or(SendError::Gone)?;
         outbox.push(&record, &self.shared.counting)
     }
-    /// Whether the server has taken us.
+    /// Whether the server has accepted the client.
     pub fn is_connected(&self) -> bool {
         self.shared.state().outbox.is_some()
     }
-    /// Why there is no connection; `None` where there is one, or where nothing has gone wrong yet.
+    /// Why there is no connection; `None` if there is one, or if no attempt has failed yet.
     pub fn trouble(&self) -> Option<String> {
         self.shared.state().trouble.clone()
     }
-    /// What has been counted.
+    /// Counters of the client.
     pub fn counters(&self) -> Counters {
         self.shared.counting.read()
     }

@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 macro_rules! counters {
     ($($(#[doc = $doc:literal])+ $name:ident),* $(,)?) => {
-        /// What a channel has counted since it was started.
+        /// Counters of a channel since its start.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct Counters {
             $($(#[doc = $doc])+ pub $name: u64,)*
         }
 
         impl Counters {
-            /// Names, and what each counts, in a line.
+            /// Names and descriptions of the counters.
             pub const ABOUT: &'static [(&'static str, &'static str)] =
                 &[$((stringify!($name), concat!($($doc),+).trim_ascii()),)*];
             /// Names and values, for metrics.
@@ -36,32 +36,32 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Connections that were begun: by others to a server, by a client itself.
+    /// Connections started: by peers of a server, or by a client itself.
     connections,
-    /// Peers that have proved who they are.
+    /// Peers that have authenticated.
     joined,
-    /// Connections whose handshake failed: no certificate, one of another authority, another name
-    /// than asked for, or no TLS at all.
+    /// Connections whose handshake failed: no certificate, one of another authority, a wrong name,
+    /// or no TLS.
     refused,
     /// Connections whose handshake took too long.
     handshakes_late,
-    /// Strangers that were turned away because there were too many.
+    /// Unauthenticated connections that were closed because there were too many.
     turned_away,
-    /// Connections that could not be accepted, as the system had no room, or not be made.
+    /// Connections that the system could not accept or establish.
     failed,
     /// Peers that were replaced by one of the same name.
     replaced,
-    /// Peers that fell silent, or took nothing.
+    /// Peers that fell silent or accepted nothing.
     silent,
-    /// Peers that broke the rules of records.
+    /// Peers that sent invalid records.
     broken,
-    /// Notes and control messages that came, as a whole.
+    /// Complete notes and control messages received.
     received,
-    /// Datagrams that were no part of a message.
+    /// Datagrams that did not belong to a message.
     malformed,
-    /// Notes and control messages that were handed over to the system, as a whole.
+    /// Complete notes and control messages passed to the system.
     sent,
-    /// Control messages that were dropped because newer ones needed their room.
+    /// Control messages dropped to make room for newer ones.
     dropped,
 }
 

@@ -8,7 +8,8 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
-/// A queue of records, bounded in bytes. Any thread puts in, the channel's thread takes out.
+/// A queue of records, limited in bytes. Any thread may add records; the channel's thread removes
+/// them.
 #[derive(Debug)]
 pub(super) struct Outbox {
     state: Mutex<State>,
@@ -21,7 +22,7 @@ struct State {
     waiting: VecDeque<Item>,
     bytes: usize,
     closed: Option<String>,
-    /// Whether what waits is still sent before it ends.
+    /// Whether queued records are still sent before it ends.
     finish: bool,
 }
 
@@ -31,16 +32,16 @@ struct Item {
     may_be_lost: bool,
 }
 
-/// What there is to do for who writes.
+/// The next task of the writer.
 #[derive(Debug, PartialEq)]
 pub(super) enum Next {
-    /// These bytes, of so many records.
+    /// Write these bytes of this many records.
     Write(Vec<u8>, u64),
-    /// Nothing more; why.
+    /// End the connection, for this reason.
     Closed(String),
 }
 
-/// Bytes that are taken out together. What has been taken out is not dropped any more.
+/// Maximum number of bytes removed together. Removed records are no longer dropped.
 const TOGETHER: usize = 64 << 10;
 
 impl Outbox {
@@ -49,11 +50,11 @@ impl Outbox {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Nothing panics while it is held, and a queue is never half changed.
+        // Nothing panics while the lock is held, so the queue is always consistent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts a record in. Never waits for the peer.
+    /// Adds a record. Never waits for the peer.
     pub(super) fn push(&self, record: &Record, counting: &Counting) -> Result<(), SendError> {
         let bytes = record.encode()?;
         let length = bytes.len();
@@ -89,7 +90,7 @@ impl Outbox {
         drop(state);
         self.changed.notify_one();
     }
-    /// Ends the connection once what waits has been sent.
+    /// Ends the connection once queued records have been sent.
     pub(super) fn finish(&self, why: &str) {
         let mut state = self.state();
         if state.closed.is_none() {
@@ -103,7 +104,7 @@ impl Outbox {
         self.state().closed.is_some()
     }
 
-    /// Waits until there is something. For one task only, and may be cancelled.
+    /// Waits for the next task. Only one task may call this; it is cancel-safe.
     pub(super) async fn next(&self) -> Next {
         loop {
             if let Some(next) = self.take() {

@@ -17,40 +17,40 @@ const PREFIX: usize = 4;
 /// Length of the sender's clock.
 const CLOCK: usize = 8;
 
-/// What can be sent.
+/// A record to send.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Record {
-    /// Anything that the protocol has no message for: a greeting, a state. Never dropped.
+    /// A note, for content without a message of the protocol, such as a greeting. Notes are never
+    /// dropped.
     Note(serde_json::Value),
-    /// A message of the protocol. Where a peer does not keep up, the oldest are dropped.
+    /// A message of the protocol. If a peer is too slow, the oldest messages are dropped.
     Control {
-        /// The sender's clock, now.
+        /// Time of sending, by the sender's clock.
         sent_at: Time,
         /// The message.
         control: Control,
     },
 }
 
-/// What a peer has sent is no record. It cannot be told where the next begins, so that its
-/// connection ends.
+/// A peer has sent an invalid record. The start of the next one is unknown, so its connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
-    /// A length that is not allowed.
+    /// The length is not allowed.
     #[error("record of {length} B: expected 1 to {MAX_RECORD} B")]
     Length {
         /// As read.
         length: u32,
     },
-    /// There is no such kind.
+    /// The kind is unknown.
     #[error("record of kind {kind}: expected 0 (note), 1 (control) or 2 (ping)")]
     Kind {
         /// As read.
         kind: u8,
     },
-    /// A content that its kind does not have.
+    /// The content is not valid for the kind.
     #[error("malformed {what} of {length} B")]
     Content {
-        /// Which kind.
+        /// Number of the kind.
         what: &'static str,
         /// In bytes.
         length: usize,
@@ -58,7 +58,7 @@ pub enum RecordError {
 }
 
 impl Record {
-    /// As it is on the wire: one record, or as many as the message has datagrams.
+    /// The encoded record; a message has one record for each datagram.
     pub(super) fn encode(&self) -> Result<Vec<u8>, SendError> {
         let mut bytes = Vec::new();
         match self {
@@ -74,7 +74,7 @@ impl Record {
     }
 }
 
-/// A ping as it is on the wire.
+/// An encoded ping.
 pub(super) const PINGED: [u8; PREFIX + 1] = [0, 0, 0, 1, PING];
 
 fn append(bytes: &mut Vec<u8>, kind: u8, pieces: &[&[u8]]) -> Result<(), SendError> {
@@ -88,7 +88,7 @@ fn append(bytes: &mut Vec<u8>, kind: u8, pieces: &[&[u8]]) -> Result<(), SendErr
     Ok(())
 }
 
-/// A record that has come.
+/// A received record.
 #[derive(Debug, PartialEq)]
 pub(super) enum Incoming<'a> {
     Note(serde_json::Value),
@@ -96,23 +96,24 @@ pub(super) enum Incoming<'a> {
     Ping,
 }
 
-/// Cuts a stream of bytes into records. It holds no more than one record and what came with it.
+/// Splits a stream of bytes into records. It buffers at most one record and the bytes received with
+/// it.
 #[derive(Debug, Default)]
 pub(super) struct Decoder {
     bytes: Vec<u8>,
-    /// What of them has been given out.
+    /// Number of bytes that were returned already.
     taken: usize,
 }
 
 impl Decoder {
-    /// More has come.
+    /// Adds received bytes.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.bytes.drain(..self.taken);
         self.taken = 0;
         self.bytes.extend_from_slice(bytes);
     }
-    /// The next record, once it is there as a whole. A length is checked before its content has
-    /// come: nobody makes us keep more than a record.
+    /// Returns the next complete record. A length is checked before its content arrives, so that a
+    /// peer cannot make us buffer more than a record.
     pub(super) fn next(&mut self) -> Result<Option<Incoming<'_>>, RecordError> {
         let rest = &self.bytes[self.taken..];
         let Some((prefix, rest)) = rest.split_first_chunk::<PREFIX>() else { return Ok(None) };
@@ -121,7 +122,7 @@ impl Decoder {
             return Err(RecordError::Length { length });
         }
         let length = length as usize;
-        // As early, for the same reason.
+        // Checked as early, for the same reason.
         match rest.first() {
             Some(&kind) if !matches!(kind, NOTE | CONTROL | PING) => return Err(RecordError::Kind { kind }),
             _ => {}

@@ -17,12 +17,11 @@ use tokio::task::AbortHandle;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
-/// Accepts peers that have a certificate of the same authority, until it is dropped; then no event
-/// comes any more.
+/// Accepts peers with a certificate of the same authority. No events follow once it is dropped.
 pub struct Server {
     shared: Arc<Shared>,
     address: SocketAddr,
-    /// Ends with this.
+    /// Its thread ends when the value is dropped.
     _thread: Background,
 }
 
@@ -46,13 +45,12 @@ impl std::fmt::Debug for Server {
 }
 
 impl Server {
-    /// Listens, with the usual [`Timing`]. Events come on a thread of its own, also before this
-    /// returns: who answers hands them over to a thread that has the server, as with a channel of
-    /// `std`. Any certificate of the authority gets in; what a name may do is for who is told of
-    /// it.
+    /// Listens with the default [`Timing`]. Events are delivered on a thread of its own, even
+    /// before this returns. To answer them, pass them to a thread that has the server. Any
+    /// certificate of the authority is accepted; the event handler decides what a name may do.
     ///
     /// # Errors
-    /// If the address is none of this machine's or is taken, or the system has no thread left.
+    /// If the address is taken or not one of this machine, or no thread can be started.
     pub fn start(
         listen: SocketAddr,
         identity: &Identity,
@@ -64,7 +62,7 @@ impl Server {
     /// The same with another [`Timing`].
     ///
     /// # Errors
-    /// As that method.
+    /// As [`start`](Self::start).
     pub fn start_with(
         listen: SocketAddr,
         identity: &Identity,
@@ -72,7 +70,7 @@ impl Server {
         on_event: impl Fn(Event) + Send + Sync + 'static,
     ) -> Result<Self, ChannelError> {
         let failed = |source| ChannelError::Listen { address: listen, source };
-        // By std, so that whoever starts it hears of a taken address.
+        // Bound here, so that the caller learns of a taken address.
         let listener = std::net::TcpListener::bind(listen).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
@@ -97,35 +95,35 @@ impl Server {
         Ok(Self { shared, address, _thread: thread })
     }
 
-    /// Where it listens, with the port that the system chose where 0 was asked for.
+    /// Address of the server. Port 0 is replaced by the port that the system chose.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
-    /// Puts a record into a peer's queue; never waits. Where the queue is full, the oldest control
-    /// messages in it are dropped.
+    /// Queues a record for a peer. Never blocks: if the queue is full, its oldest control messages
+    /// are dropped.
     ///
     /// # Errors
-    /// If the peer is gone, the message cannot be written, or the peer is cut off as it takes
-    /// none of its notes.
+    /// If the peer is gone, the message cannot be encoded, or the peer is disconnected because its
+    /// queue is full of notes.
     pub fn send(&self, peer: PeerId, record: Record) -> Result<(), SendError> {
         let outbox = self.shared.peers().get(&peer).map(|p| p.outbox.clone()).ok_or(SendError::Gone)?;
         outbox.push(&record, &self.shared.counting)
     }
-    /// Ends a connection, once what waits for the peer has been sent. The peer may come back.
+    /// Ends a connection once queued records have been sent. The peer may reconnect.
     pub fn close(&self, peer: PeerId) {
         if let Some(peer) = self.shared.peers().get(&peer) {
             peer.outbox.finish("it was told to go");
         }
     }
-    /// Who is there, by number.
+    /// Names of connected peers, by number.
     pub fn peers(&self) -> Vec<(PeerId, String)> {
         self.shared.peers().iter().map(|(&id, peer)| (id, peer.name.clone())).collect()
     }
-    /// What has been counted.
+    /// Counters of the server.
     pub fn counters(&self) -> Counters {
         self.shared.counting.read()
     }
-    /// The same for who does not have the server, such as a status page.
+    /// A function that returns the counters, for users without the server such as a status page.
     pub fn count(&self) -> impl Fn() -> Counters + Clone + Send + Sync + 'static {
         let shared = Arc::clone(&self.shared);
         move || shared.counting.read()
@@ -134,7 +132,7 @@ impl Server {
 
 impl Shared {
     fn peers(&self) -> MutexGuard<'_, BTreeMap<PeerId, Peer>> {
-        // No event is told while it is held, and nothing else in there panics.
+        // No event is delivered while the lock is held, and nothing under it panics.
         self.peers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -161,7 +159,7 @@ impl Shared {
     }
 
     fn leave(&self, peer: PeerId, why: String) {
-        // One that was replaced has left already.
+        // A replaced peer has left already.
         let left = self.peers().remove(&peer);
         if let Some(left) = left {
             left.outbox.close(&why);

@@ -6,8 +6,8 @@ use crate::clock;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-/// Decides which messages are lost, each for itself. The demand channel loses none, as datagrams on
-/// a real network would be: a lab asks for it.
+/// Decides independently for each message whether to drop it. Datagrams on a real network may be
+/// lost, but the demand channel loses none, so labs ask for losses.
 #[derive(Debug)]
 pub(super) struct Losses {
     share: f64,
@@ -15,11 +15,11 @@ pub(super) struct Losses {
 }
 
 impl Losses {
-    /// Of a share from 0 to 1.
+    /// Drops a share from 0 to 1.
     pub(super) fn new(share: f64) -> Self {
         Self { share, draws: Xoshiro256PlusPlus::seed_from_u64(clock::monotonic_ns()) }
     }
-    /// Whether the next one is lost.
+    /// Whether to drop the next message.
     pub(super) fn loses(&mut self) -> bool {
         self.share > 0.0 && ((self.draws.next_u64() >> 11) as f64 / (1u64 << 53) as f64) < self.share
     }

@@ -1,4 +1,4 @@
-//! What a controller needs to know of a plan.
+//! Interface between a controller and its plan.
 //!
 //! A controller knows of no scenario: the program that starts it reads one and provides a [`Plan`].
 
@@ -14,18 +14,18 @@ pub trait Plan: Send {
     fn scheme(&self) -> &str;
     /// All hosts and links.
     fn fabric(&self) -> &Fabric;
-    /// What it plans, for the page.
+    /// Kind of the plan, for the page.
     fn kind(&self) -> Kind;
     /// How late the controller may be before its schedule slips.
     fn tolerance(&self) -> Duration;
     /// Longest dark time of its circuit switch; `None` without circuits.
     fn most_dark(&self) -> Option<Duration>;
-    /// What every host is told when it joins.
+    /// Configuration of every host that joins.
     ///
     /// # Errors
     /// If the encoding has too few classes for the hosts.
     fn host(&self, encoding: SignalEncoding) -> Result<HostPlan, Failure>;
-    /// Its agent, for the `place`-th controller; the first one leads at once.
+    /// Creates the protocol's agent of the `place`-th controller. The first one leads at once.
     ///
     /// After a restart, hosts may still hold grants of the previous start: the agent grants nothing
     /// until these have expired.
@@ -36,7 +36,7 @@ pub trait Plan: Send {
     -> Result<Box<dyn Agent + Send>, Failure>;
 }
 
-/// What every host of a plan is told when it joins: it needs no scenario.
+/// Configuration of a plan's hosts, so that they need no scenario.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HostPlan {
     /// Number of hosts.

@@ -20,16 +20,15 @@ use timeplane_protocol::wire::{
 pub struct SignalInterface {
     /// Name in the network namespace of the controller.
     pub name: String,
-    /// The source of signals.
+    /// Source MAC address of signals.
     pub mac: MacAddress,
-    /// The same, of those in datagrams; without one there are none.
+    /// Source IPv4 address of signals in datagrams. Without it none can be sent.
     pub ip: Option<Ipv4Addr>,
-    /// The hosts behind it. Of the first interface they need no naming: it has all that no other
-    /// one has.
+    /// The hosts behind it. The first interface also has all hosts that no other one lists.
     pub hosts: Vec<HostId>,
 }
 
-/// Where a host hears its signals.
+/// Address and key of a host's signals.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SignalTarget {
     pub(super) mac: MacAddress,
@@ -43,21 +42,20 @@ struct SignalSocket {
     frames: Vec<Vec<u8>>,
 }
 
-/// Seals and sends.
+/// Seals and sends signals.
 pub(super) struct Signals {
     encoding: SignalEncoding,
     exits: Vec<SignalSocket>,
-    /// Of hosts that are not behind the first.
+    /// Index of the interface, for hosts that are not behind the first one.
     behind: BTreeMap<HostId, usize>,
     counters: Arc<ControllerCounters>,
-    /// Of each host's last signal: epoch and number; and those that are open.
+    /// Epoch and sequence number of each host's last signal.
     last: BTreeMap<HostId, (u32, u64)>,
     opened: BTreeSet<HostId>,
 }
 
 impl Signals {
-    /// Opens the interfaces, of which there is one at least, in the network namespace of this
-    /// thread.
+    /// Opens the interfaces, at least one, in the network namespace of this thread.
     pub(super) fn new(
         interfaces: &[SignalInterface],
         encoding: SignalEncoding,
@@ -80,8 +78,8 @@ impl Signals {
         Ok(Self { encoding, exits, behind, counters, last: BTreeMap::new(), opened: BTreeSet::new() })
     }
 
-    /// Says this to a host with the next [`flush`](Self::flush); a host that is not there hears
-    /// nothing, and it is remembered.
+    /// Queues a signal to a host for the next [`flush`](Self::flush). A host that has not joined
+    /// gets none, but its state is recorded.
     pub(super) fn say(&mut self, host: HostId, pfc: &Pfc, target: Option<SignalTarget>) {
         self.last.insert(host, (pfc.epoch, pfc.sequence));
         if pfc.open.is_some() {
@@ -106,8 +104,8 @@ impl Signals {
         }
     }
 
-    /// A slot that is open would be open for the rest of its hold: closes all, of hosts that are
-    /// there.
+    /// Closes all open slots of joined hosts, which would otherwise stay open for the rest of their
+    /// hold.
     pub(super) fn close_all(&mut self, target: impl Fn(HostId) -> Option<SignalTarget>) {
         for host in self.opened.clone() {
             let last = self.last.get(&host).copied().unwrap_or_default();
@@ -125,7 +123,7 @@ impl Signals {
                 match exit.socket.send_batch(rest) {
                     Ok(batch) => {
                         self.counters.signals.fetch_add(batch.sent as u64, Relaxed);
-                        // One that does not go now would say what is not true any more.
+                        // A signal that cannot be sent now would be outdated later.
                         let skip = usize::from(matches!(
                             batch.stop,
                             Some(packet_socket::Stop::Refused | packet_socket::Stop::Full)

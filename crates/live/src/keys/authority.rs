@@ -11,10 +11,10 @@ use rcgen::{
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// For how long certificates are valid from when they are made: ten years of 365 days.
+/// Validity of a certificate from its creation: ten years of 365 days.
 ///
-/// Long, because a fabric that stands still on a date nobody remembers is worse than a key that is
-/// old in a folder which is guarded anyway.
+/// It is long, as a fabric that stops on a forgotten date is worse than an old key in a protected
+/// folder.
 pub const VALIDITY: Duration = Duration::from_secs(10 * 365 * DAY);
 
 const DAY: u64 = 86_400;
@@ -35,11 +35,11 @@ impl std::fmt::Debug for Authority {
 }
 
 impl Authority {
-    /// Makes one: `ca.pem`, and `ca.key` that only its owner can read. The folder is made where it
-    /// is missing.
+    /// Creates an authority: `ca.pem`, and `ca.key` that only its owner can read. A missing folder
+    /// is created.
     ///
     /// # Errors
-    /// If there is one in the folder already, or a file cannot be written.
+    /// If the folder has an authority already, or a file cannot be written.
     pub fn create(dir: impl AsRef<Path>) -> Result<Self, KeyError> {
         let dir = dir.as_ref();
         files::folder(dir)?;
@@ -55,13 +55,13 @@ impl Authority {
         Ok(Self { dir: dir.to_owned(), issuer: Issuer::new(params, pair) })
     }
 
-    /// Reads what [`create`](Self::create) has made.
+    /// Reads the files of [`create`](Self::create).
     ///
     /// # Errors
-    /// If a file is missing, cannot be read, or holds something else.
+    /// If a file is missing, unreadable or invalid.
     pub fn load(dir: impl AsRef<Path>) -> Result<Self, KeyError> {
         let dir = dir.as_ref();
-        // Of no use here, but nothing should be issued that no daemon can check.
+        // Not needed here, but no certificate should be issued that daemons cannot verify.
         files::read(&dir.join("ca.pem"), false)?;
         let path = dir.join("ca.key");
         let pair = KeyPair::from_pem(&files::read(&path, true)?)
@@ -69,7 +69,7 @@ impl Authority {
         Ok(Self { dir: dir.to_owned(), issuer: Issuer::new(params()?, pair) })
     }
 
-    /// Where it keeps its files.
+    /// The folder of its files.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
@@ -78,21 +78,21 @@ impl Authority {
     /// authority's folder.
     ///
     /// # Errors
-    /// If the name is none ([`check_name`]), one of the files is there, or cannot be written.
+    /// If the name is invalid ([`check_name`]), or a file exists or cannot be written.
     pub fn issue(&self, name: &str) -> Result<(), KeyError> {
         self.make(name, false, today())
     }
 
-    /// Issues a certificate with a new key, in place of one of the same name where there is one.
-    /// The old one stays valid until its time is over.
+    /// Issues a certificate with a new key, replacing the files of the same name. The old
+    /// certificate stays valid until it expires.
     ///
     /// # Errors
-    /// As [`issue`](Self::issue), but for files that are there.
+    /// As [`issue`](Self::issue), except that files may exist.
     pub fn renew(&self, name: &str) -> Result<(), KeyError> {
         self.make(name, true, today())
     }
 
-    /// Valid from the day before this one, in seconds since 1970.
+    /// Start of validity, in seconds since 1970.
     pub(super) fn make(&self, name: &str, replace: bool, today: u64) -> Result<(), KeyError> {
         check_name(name)?;
         let (certificate, key) = (self.dir.join(format!("{name}.pem")), self.dir.join(format!("{name}.key")));
@@ -109,7 +109,7 @@ impl Authority {
         let made = params.signed_by(&pair, &self.issuer).map_err(make("certificate"))?;
         files::write(&key, PRIVATE, &pair.serialize_pem(), replace)?;
         files::write(&certificate, PUBLIC, &made.pem(), replace)?;
-        // Finds a ca.key that is not that of ca.pem, which no daemon would get over.
+        // Detects a `ca.key` that does not match `ca.pem`.
         Identity::load(&self.dir, name).map(|_| ())
     }
 }
@@ -134,7 +134,7 @@ fn today() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs() / DAY * DAY
 }
 
-/// From yesterday on, as clocks of hosts may be behind.
+/// Valid from yesterday on, as clocks of hosts may be slow.
 fn validity(params: &mut CertificateParams, today: u64) {
     let epoch = rcgen::date_time_ymd(1970, 1, 1);
     params.not_before = epoch + Duration::from_secs(today.saturating_sub(DAY));

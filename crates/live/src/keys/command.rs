@@ -6,7 +6,7 @@ use super::{Authority, KeyError};
 use clap::Subcommand;
 use std::path::PathBuf;
 
-/// Makes the keys that daemons know each other by.
+/// Makes the keys by which daemons authenticate each other.
 #[derive(Clone, Debug, Subcommand)]
 pub enum KeysCommand {
     /// Make an authority in a folder, and certificates for these names
@@ -32,14 +32,14 @@ pub enum KeysCommand {
 }
 
 impl KeysCommand {
-    /// Does it; a line for each file that was made.
+    /// Runs the command. Returns a line for each new file.
     ///
     /// # Errors
-    /// Of the first that fails; what was made before stays.
+    /// If a file cannot be made. Files made before stay.
     pub fn run(&self) -> Result<String, KeyError> {
         let (authority, names, force, mut made) = match self {
             Self::Init { dir, names } => {
-                // Before anything is made.
+                // Checked before any file is made.
                 names.iter().try_for_each(|name| super::check_name(name))?;
                 (Authority::create(dir)?, names, false, files(dir, "ca"))
             }

@@ -8,9 +8,9 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// A certificate, for everybody.
+/// Mode of a certificate, which everyone may read.
 pub(super) const PUBLIC: u32 = 0o644;
-/// A private key.
+/// Mode of a private key.
 pub const PRIVATE: u32 = 0o600;
 
 pub(super) fn error(path: &Path) -> impl FnOnce(std::io::Error) -> KeyError {
@@ -18,12 +18,12 @@ pub(super) fn error(path: &Path) -> impl FnOnce(std::io::Error) -> KeyError {
     move |source| KeyError::File { path, source }
 }
 
-/// Makes a folder that only its owner can look into, unless there is one.
+/// Creates a folder that only its owner can read, unless it exists.
 pub(super) fn folder(dir: &Path) -> Result<(), KeyError> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(error(dir))
 }
 
-/// Writes a file as a whole, or not at all.
+/// Writes a file completely or not at all.
 pub fn write(path: &Path, mode: u32, text: &str, replace: bool) -> Result<(), KeyError> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".{}.new", std::process::id()));
@@ -32,32 +32,32 @@ pub fn write(path: &Path, mode: u32, text: &str, replace: bool) -> Result<(), Ke
         if replace {
             return std::fs::rename(&beside, path).map_err(error(path));
         }
-        // A link fails where something is there; a rename would replace what has come meanwhile.
+        // A link fails if the file exists, while a rename would replace it.
         match std::fs::hard_link(&beside, path) {
             Err(e) if e.kind() == ErrorKind::AlreadyExists => Err(KeyError::Exists { path: path.to_owned() }),
             other => other.map_err(error(path)),
         }
     });
-    // Gone already where it was renamed.
+    // The temporary file is gone already if it was renamed.
     let _ = std::fs::remove_file(&beside);
     result
 }
 
 fn write_beside(path: &Path, mode: u32, text: &str) -> Result<(), KeyError> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path).map_err(error(path))?;
-    // Whatever the umask left of it: a certificate is for everybody, a key for nobody else.
+    // Sets the mode regardless of the umask.
     file.set_permissions(std::fs::Permissions::from_mode(mode)).map_err(error(path))?;
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(error(path))
 }
 
-/// Reads a text file; of a private key it is checked that others cannot.
+/// Reads a text file. For a private key, checks that others cannot read it.
 pub(super) fn read(path: &Path, private: bool) -> Result<String, KeyError> {
     use std::io::Read;
-    // Longer than any chain of certificates that is meant for us.
+    // Longer than any valid chain of certificates.
     const MOST: u64 = 1 << 20;
     let file = File::open(path).map_err(error(path))?;
     let mode = file.metadata().map_err(error(path))?.permissions().mode() & 0o7777;
-    // A group may read it: systemd shows credentials to services in this way.
+    // A group may read it, as systemd passes credentials to services this way.
     if private && mode & 0o037 != 0 {
         return Err(KeyError::Mode { path: path.to_owned(), mode });
     }

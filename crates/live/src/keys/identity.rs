@@ -34,7 +34,8 @@ impl Identity {
     /// valid now.
     ///
     /// # Errors
-    /// Which file, what is wrong with it, and where it is missing what makes it.
+    /// If a file is missing or invalid. The message names it, and the command that makes a missing
+    /// one.
     pub fn load(dir: impl AsRef<Path>, name: &str) -> Result<Self, KeyError> {
         check_name(name)?;
         let dir = dir.as_ref();
@@ -60,28 +61,27 @@ impl Identity {
         Ok(Self { name: name.to_owned(), client: Arc::new(client), server: Arc::new(server) })
     }
 
-    /// The one name that it speaks for.
+    /// The daemon's name, which is the only one in its certificate.
     pub fn name(&self) -> &str {
         &self.name
     }
-    /// For connecting: demands the server's certificate from the same authority, for the name that
-    /// is asked for.
+    /// Configuration of a client. It requires a server certificate of the same authority with the
+    /// expected name.
     pub fn client_config(&self) -> Arc<ClientConfig> {
         self.client.clone()
     }
-    /// For being connected to: demands a certificate from the same authority; whose it is says
-    /// [`peer_name`].
+    /// Configuration of a server. It requires a client certificate of the same authority;
+    /// [`peer_name`] returns its name.
     pub fn server_config(&self) -> Arc<ServerConfig> {
         self.server.clone()
     }
 }
 
-/// The name in the certificate that a peer has proved to own: the first of `peer_certificates` of a
-/// rustls connection whose handshake is over. What a peer says of itself anywhere else counts
-/// nothing.
+/// The authenticated name of a peer, from the first of `peer_certificates` of a rustls connection
+/// after the handshake. Names that a peer states elsewhere are not authenticated.
 ///
 /// # Errors
-/// If there is no certificate, or it has no name, or more than one, or one that no daemon has.
+/// If there is no certificate, or it does not have exactly one valid name.
 pub fn peer_name(certificates: Option<&[CertificateDer<'_>]>) -> Result<String, KeyError> {
     let tls = |what: String| KeyError::Tls { what };
     let certificate =
@@ -105,7 +105,7 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, KeyError> {
     Ok(certificates)
 }
 
-/// As another daemon would, so that the message comes where the file is.
+/// Verifies as a peer would, so that the error appears where the file is.
 fn check_own(chain: &[CertificateDer<'_>], name: &str, verifier: &dyn ServerCertVerifier) -> Result<(), String> {
     use rustls::CertificateError as C;
     let found = peer_name(Some(chain)).map_err(|e| e.to_string())?;

@@ -5,19 +5,19 @@
 use serde::{Deserialize, Serialize};
 use timeplane_model::Duration;
 
-/// How many latencies were how long, in buckets of an eighth of a power of two: what is read from
-/// it is up to 12.5 % more than what was.
+/// A histogram of latencies in buckets of an eighth of a power of two. Values read from it are up
+/// to 12.5 % too high.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
     counts: Vec<u64>,
 }
 
-/// A histogram in a few numbers. Each is the longest that its bucket has room for.
+/// Summary of a histogram. Each value is the upper bound of its bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
-    /// How many there were.
+    /// Number of latencies.
     pub count: u64,
-    /// The median, in microseconds; like the others `null` where there was none.
+    /// The median, in microseconds. Like the others it is `null` without latencies.
     pub p50_us: Option<f64>,
     /// The 99th percentile.
     pub p99_us: Option<f64>,
@@ -30,23 +30,23 @@ impl Histogram {
     /// two below 2^40 ns. The last also has what is longer.
     pub const BUCKETS: usize = 304;
 
-    /// With none.
+    /// An empty histogram.
     pub fn new() -> Self {
         Self { counts: vec![0; Self::BUCKETS] }
     }
-    /// With the counts of several CPUs, each by bucket.
+    /// The sum of the counts of several CPUs, each by bucket.
     pub(super) fn add(&mut self, bucket: usize, count: u64) {
         self.counts[bucket.min(Self::BUCKETS - 1)] += count;
     }
-    /// Counts one more.
+    /// Counts a latency.
     pub fn record(&mut self, latency: Duration) {
         self.add(bucket(latency.as_ps().max(0) as u64 / 1000), 1);
     }
-    /// How many there are.
+    /// Number of latencies.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
-    /// The longest of the shortest `share` of them, at least one; `None` where there is none.
+    /// The quantile of `share`; `None` without latencies.
     pub fn quantile(&self, share: f64) -> Option<Duration> {
         let rank = ((self.count() as f64 * share).ceil() as u64).clamp(1, self.count().max(1));
         let mut below = 0;
@@ -56,7 +56,7 @@ impl Histogram {
         })?;
         Some(Duration::from_ns(longest(found) as i64))
     }
-    /// In a few numbers.
+    /// The summary of the histogram.
     pub fn latency(&self) -> Latency {
         let us = |share| self.quantile(share).map(|d| d.as_ps() as f64 / 1e6);
         Latency { count: self.count(), p50_us: us(0.5), p99_us: us(0.99), max_us: us(1.0) }
@@ -78,7 +78,7 @@ fn bucket(ns: u64) -> usize {
     ((top - 2) * 8 + (ns >> (top - 3) & 7) as usize).min(Histogram::BUCKETS - 1)
 }
 
-/// The most nanoseconds that a bucket counts.
+/// Upper bound of a bucket, in nanoseconds.
 fn longest(bucket: usize) -> u64 {
     if bucket < 8 {
         return bucket as u64;

@@ -11,59 +11,60 @@ use timeplane_model::{Duration, Rate};
 /// A host ignores its slots if more than this share of its frames violates some slot, and [more
 /// than a few](FEW) do.
 pub const IGNORES_ABOVE: f64 = 0.01;
-/// So many violations are no habit: a frame that was late by a hiccup of the machine, and what
-/// followed it.
+/// Up to this many violations do not count as ignoring slots, as a stall of the machine may cause
+/// them.
 pub const FEW: u64 = 3;
 
-/// What was seen at all ports since the observer was attached.
+/// The report of all ports since the observer was attached.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ObserverReport {
-    /// Port by port.
+    /// The report of each port.
     pub ports: Vec<PortReport>,
     /// Frames of classes that are under slots.
     pub frames: u64,
-    /// Those that came after somebody else's slot had begun, or from a host that never had one.
+    /// Frames that arrived after another host's slot had started, or from a host that never had a
+    /// slot.
     pub violations: u64,
-    /// Violations that found no room in the log; they are counted all the same.
+    /// Violations that did not fit into the log. They are included in `violations`.
     pub unlogged: u64,
-    /// How many slots were opened, at all ports.
+    /// Number of slots opened at all ports.
     pub slots: u64,
-    /// Those in which no frame came.
+    /// Slots without frames.
     pub empty_slots: u64,
-    /// From a closing signal to the last frame of what it closed, where any came.
+    /// Time from a closing signal to the last frame of the closed slot, if any.
     pub reaction: Latency,
-    /// From an opening signal to the first frame.
+    /// Time from an opening signal to the first frame.
     pub first_frame: Latency,
 }
 
-/// What was seen at one port.
+/// Counters and verdict about one host's port.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PortReport {
-    /// The switch's interface.
+    /// Name of the switch's interface.
     pub interface: String,
     /// Frames of classes that are under slots, whenever they came.
     pub frames: u64,
-    /// Their bytes, with Ethernet's header.
+    /// Bytes of these frames, with Ethernet's header.
     pub bytes: u64,
-    /// Those that came after somebody else's slot had begun, or before the host's first.
+    /// Frames that arrived after another host's slot had started, or before the host's first slot.
     pub violations: u64,
-    /// Those that came after the closing signal, but before somebody else's slot.
+    /// Frames that arrived after the closing signal, but before another host's slot.
     pub reactions: u64,
-    /// How many slots the host was given.
+    /// Number of slots of the host.
     pub slots: u64,
-    /// Those in which it sent nothing.
+    /// Slots in which the host sent nothing.
     pub empty_slots: u64,
-    /// How long they lasted, all together, in microseconds.
+    /// Total length of these slots, in microseconds.
     pub open_us: f64,
     /// Signals to the host.
     pub signals: u64,
-    /// Signals that were older than one before: no host takes notice of them.
+    /// Signals older than an earlier one, which hosts ignore.
     pub stale_signals: u64,
-    /// Signals that say something else than which class is open; they are not understood.
+    /// Signals with another content than which class is open, which the observer does not support.
     pub other_signals: u64,
-    /// Signals whose tag does not fit; none where the observer has not been told the host's key.
+    /// Signals with a wrong tag; 0 if the observer does not have the host's key.
     pub forged_signals: u64,
-    /// Who sent the last frame that was a violation.
+    /// Source address of the last violation.
     pub violator: Option<String>,
     /// Whether the host ignores its slots: [`IGNORES_ABOVE`], [`FEW`].
     pub ignores_slots: bool,
@@ -106,10 +107,9 @@ impl ObserverReport {
             ports,
         }
     }
-    /// What was sent, of what could have been at this rate while slots were open; `None` where none
-    /// was.
+    /// Share of the slots' capacity at this rate that was used; `None` without slots.
     pub fn filled(&self, rate: Rate) -> Option<f64> {
-        // Preamble, FCS and gap are on the wire as well.
+        // Preamble, FCS and inter-frame gap are also on the wire.
         let wire: u64 = self.ports.iter().map(|p| p.bytes + 24 * p.frames).sum();
         let open: f64 = self.ports.iter().map(|p| p.open_us).sum();
         let could = rate.bytes_in(Duration::from_ps((open * 1e6) as i64)).get();

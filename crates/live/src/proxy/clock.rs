@@ -18,11 +18,11 @@ fn monotonic() -> i64 {
 }
 
 impl Clock {
-    /// A clock that begins now.
+    /// A clock that starts now.
     pub fn start() -> Self {
         Self { origin: monotonic() }
     }
-    /// Since the origin.
+    /// Time since the origin.
     pub fn now(&self) -> Time {
         Time::from_ps((monotonic() - self.origin) * 1000)
     }

@@ -18,9 +18,9 @@ const MOST_UNSENT: u32 = 1 << 20;
 /// Both halves of a connection.
 #[derive(Debug)]
 pub struct Halves {
-    /// To who connected.
+    /// Socket of the client that connected.
     pub wired: TcpStream,
-    /// To the target, over the radio.
+    /// Socket to the target, over the radio.
     pub radio: TcpStream,
     /// One of them has failed, or the relay ends: what is not delivered never will be.
     broken: AtomicBool,
@@ -54,22 +54,22 @@ impl Halves {
     }
 }
 
-/// What has become of connections, and of their bytes.
+/// Counters of connections and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SplitCounters {
-    /// Connections that came.
+    /// Accepted connections.
     pub accepted: u64,
-    /// Of them, closed at once as there were too many.
+    /// Connections closed at once as there were too many.
     pub too_many: u64,
-    /// Of them, closed as the target could not be reached.
+    /// Connections closed as the target could not be reached.
     pub unreachable: u64,
-    /// Of them, ended by an error on one side, which the other side sees as a reset.
+    /// Connections ended by an error on one side, which the other side sees as a reset.
     pub broken: u64,
-    /// Of them, ended as both sides wished.
+    /// Connections that both sides closed.
     pub finished: u64,
-    /// Bytes from who connected to the target.
+    /// Bytes from clients to targets.
     pub to_radio: u64,
-    /// Bytes from the target.
+    /// Bytes from targets to clients.
     pub from_radio: u64,
 }
 
@@ -102,11 +102,11 @@ impl Connections {
     pub(super) fn remove(&self, number: u32) {
         self.locked().remove(&number);
     }
-    /// Those that are open now.
+    /// The open connections.
     pub fn open(&self) -> BTreeMap<u32, Arc<Halves>> {
         self.locked().clone()
     }
-    /// What has been counted.
+    /// The current counters.
     pub fn counters(&self) -> SplitCounters {
         let t = &self.tallies;
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);

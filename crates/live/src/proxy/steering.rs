@@ -27,7 +27,7 @@ pub struct SteeringConfig {
     pub proxy: WindowProxyConfig,
     /// The link that all connections go over.
     pub link: LinkId,
-    /// Only what comes from here is a report.
+    /// Address of the access point. Datagrams from elsewhere are rejected.
     pub access_point: SocketAddr,
     /// After a loss recovery the window is again what the agent said last.
     pub hold: bool,
@@ -39,26 +39,26 @@ pub struct SteeringConfig {
     pub look: Duration,
 }
 
-/// What was heard and said.
+/// Counters of reports and orders.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SteeringCounters {
-    /// Reports that were newer than all before.
+    /// Reports newer than all before.
     pub reports: u64,
-    /// Their bytes on a wire, with UDP, IPv4 and Ethernet framing.
+    /// Bytes of these reports on a wire, with UDP, IPv4 and Ethernet framing.
     pub report_bytes: u64,
-    /// Reports that were not.
+    /// Reports that were not newer.
     pub stale: u64,
     /// Datagrams that were no reports, or came from elsewhere.
     pub foreign: u64,
-    /// Orders that were followed.
+    /// Orders that were applied.
     pub orders: u64,
-    /// Orders that could not be: the connection had gone, as a rule.
+    /// Orders that failed, usually because the connection had closed.
     pub failed: u64,
     /// How often connections were given back to the kernel as reports had stopped.
     pub released: u64,
 }
 
-/// The agent at work. When dropped, it gives all windows back.
+/// The running agent. Dropping it returns all windows to the kernel.
 #[derive(Debug)]
 pub struct Steering {
     stop: Arc<AtomicBool>,
@@ -110,7 +110,7 @@ impl Steering {
         Ok(Self { stop, counters, thread: Some(thread) })
     }
 
-    /// What it has counted.
+    /// The current counters.
     pub fn counters(&self) -> SteeringCounters {
         *self.counters.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// What a request has to have.
+/// Requirements of a request.
 pub(super) struct Guard {
     token: Token,
     port: u16,
@@ -24,10 +24,10 @@ impl Guard {
         Self { token, port, page }
     }
 
-    /// Whether a `Host` header, or the authority of an address, is loopback with our port.
+    /// Whether a `Host` header, or the authority of a URL, is loopback with the page's port.
     fn is_ours(&self, host: &str) -> bool {
         let Some((name, port)) = host.rsplit_once(':') else { return false };
-        // Digits alone: `parse` also takes a sign.
+        // Digits only, as `parse` also accepts a sign.
         if !port.bytes().all(|b| b.is_ascii_digit()) || port.parse() != Ok(self.port) {
             return false;
         }
@@ -35,8 +35,7 @@ impl Guard {
         name.eq_ignore_ascii_case("localhost") || address.parse::<IpAddr>().is_ok_and(|a| a.is_loopback())
     }
 
-    /// `Bearer` and the token (RFC 6750, section 2.1), compared in a time that does not say how
-    /// much of it was right.
+    /// Checks `Bearer` and the token (RFC 6750, section 2.1) in constant time.
     fn is_allowed(&self, authorization: &[u8]) -> bool {
         let Some((scheme, token)) = authorization.split_at_checked(7) else { return false };
         let ours = self.token.0.as_bytes();
@@ -44,7 +43,7 @@ impl Guard {
         scheme.eq_ignore_ascii_case(b"bearer ") && token.len() == ours.len() && differences == 0
     }
 
-    /// What to answer where it may not pass.
+    /// The answer to a refused request.
     fn refusal(&self, request: &Request) -> Option<Response> {
         let mut hosts = request.headers().get_all(HOST).iter();
         let host = match (hosts.next(), hosts.next()) {

@@ -18,13 +18,13 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// At a time; others wait in the system's queue.
+/// Maximum number of connections; others wait in the system's queue.
 pub(super) const CONNECTIONS: usize = 32;
 /// From accepting to the end, whatever happens on it. Whoever asks again connects again. One on
 /// which events flow gets as long again, each time.
 pub(super) const LIFETIME: Duration = Duration::from_secs(5);
 
-/// A listener that bears no more than so many.
+/// A listener with a limited number of connections.
 pub(super) struct Bounded {
     listener: TcpListener,
     places: Arc<Semaphore>,
@@ -42,7 +42,7 @@ impl axum::serve::Listener for Bounded {
 
     async fn accept(&mut self) -> (Short, SocketAddr) {
         let place = self.places.clone().acquire_owned().await.ok();
-        // The library's own listener waits where the system has no room.
+        // The library's own listener waits if the system is out of resources.
         let (stream, from) = axum::serve::Listener::accept(&mut self.listener).await;
         (Short { stream, end: Box::pin(sleep(LIFETIME)), hold: Hold::default(), _place: place }, from)
     }
@@ -51,7 +51,7 @@ impl axum::serve::Listener for Bounded {
     }
 }
 
-/// A connection that ends when its time is over.
+/// A connection with a time limit.
 pub(super) struct Short {
     stream: TcpStream,
     end: Pin<Box<Sleep>>,

@@ -1,4 +1,4 @@
-//! What hosts reported on the demand channel, as the channel's thread records it.
+//! Reports of hosts on the demand channel, recorded by the channel's thread.
 //!
 //! The publisher takes it from there.
 
@@ -9,8 +9,8 @@ use timeplane_model::Time;
 use timeplane_protocol::Message;
 use timeplane_protocol::wire::Control;
 
-/// Counts of a host that nobody has looked at yet; older ones go. They come once a second, and are
-/// fetched twice while somebody looks.
+/// Maximum number of a host's counts that are kept; older ones are dropped. They arrive once a
+/// second, and are fetched twice a second while a page is open.
 const COUNTS: usize = 4;
 
 /// Of all hosts.
@@ -25,16 +25,16 @@ pub(super) struct HostRecords {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Host {
     peer: Option<PeerId>,
-    /// When its connection was made.
+    /// When the host connected.
     pub(super) joined: Option<Time>,
-    /// When its last report came.
+    /// When its last report arrived.
     pub(super) reported: Option<Time>,
     pub(super) reports: u64,
-    /// What waits, by that report: wire bytes by destination.
+    /// Backlog of that report: wire bytes by destination.
     pub(super) backlog: Vec<(u32, u64)>,
-    /// Whether that has changed since somebody looked.
+    /// Whether the backlog has changed since it was last fetched.
     pub(super) changed: bool,
-    /// What its agent has counted, by when that came.
+    /// Counts of its agent, with their arrival times.
     pub(super) counts: VecDeque<(Time, Counts)>,
 }
 
@@ -43,11 +43,11 @@ impl HostRecords {
         Self { hosts: vec![Host::default(); hosts as usize], names: BTreeMap::new() }
     }
 
-    /// Whether the event is for the page alone.
+    /// Records an event. Returns whether it is for the page alone.
     pub(super) fn hear(&mut self, now: Time, event: &ChannelEvent) -> bool {
         match event {
             ChannelEvent::Joined { peer, name } => {
-                // A certificate speaks for its own host alone.
+                // A certificate is valid for its own host only.
                 let host = name.strip_prefix("host-").and_then(|n| n.parse::<usize>().ok());
                 if let Some(host) = host.filter(|h| *h < self.hosts.len()) {
                     self.names.insert(*peer, host);
@@ -78,7 +78,7 @@ impl HostRecords {
                 true
             }
             ChannelEvent::Left { peer, .. } => {
-                // What it wanted to send is nobody's any more.
+                // Its backlog is dropped.
                 if let Some(host) = self.of(*peer) {
                     *host = Host { changed: true, reported: host.reported, reports: host.reports, ..Host::default() };
                 }
@@ -89,7 +89,7 @@ impl HostRecords {
         }
     }
 
-    /// The host that speaks over this connection, where no newer one speaks for it.
+    /// The host of this connection, unless it has a newer one.
     fn of(&mut self, peer: PeerId) -> Option<&mut Host> {
         let host = &mut self.hosts[*self.names.get(&peer)?];
         (host.peer == Some(peer)).then_some(host)

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Whether a connection may go on when its time is over, as events flow on it. A clone is the same
-/// connection's.
+/// Whether a connection may stay open after its time limit, as events are sent on it. Clones share
+/// the mark.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Hold(Arc<AtomicBool>);
 

@@ -1,7 +1,8 @@
-//! What a page shows, and what is new since the last event: a snapshot and the events after it are
-//! the whole.
+//! Content of a page, and its changes since the last event. A snapshot and the events after it
+//! contain everything.
 //!
-//! An event is JSON. Times are nanoseconds since the controller began, `null` is what is not known:
+//! An event is JSON. Times are nanoseconds since the start of the controller; unknown values are
+//! `null`:
 //!
 //! | key | what |
 //! | --- | --- |
@@ -24,11 +25,11 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::Receiver;
 use timeplane_model::{Duration, Rate, Time};
 
-/// Pairs of slots in an event.
+/// Maximum number of slots' pairs in an event.
 pub(super) const EVENT_PAIRS: usize = 4_000;
 /// Pairs of slots in a snapshot, with those of one event on top: the newest.
 pub(super) const KEPT_PAIRS: usize = 20_000;
-/// Entries of the demand in an event; rows that do not fit come with the next.
+/// Maximum number of demand entries in an event. Rows that do not fit come with the next one.
 pub(super) const ENTRIES: usize = 16_384;
 /// Slots of a host that wait to be compared with what it has sent.
 const OPENINGS: usize = 16_384;
@@ -68,7 +69,7 @@ pub(super) enum State {
     Silent,
 }
 
-/// What was planned for a host and what it has sent, to compare the two.
+/// Planned slots of a host and the bytes it has sent, for comparison.
 #[derive(Clone, Debug, Default)]
 struct Use {
     openings: VecDeque<(Time, Time)>,
@@ -169,14 +170,14 @@ impl Picture {
             let Some(of) = self.uses.get_mut(source.index()) else { continue };
             of.openings.push_back((slot.start, slot.start.saturating_add(slot.open)));
             if of.openings.len() > OPENINGS {
-                // Agents that say nothing of what they count: nothing is compared.
+                // Without counts of the agent, nothing can be compared.
                 of.openings.pop_front();
                 of.last = None;
             }
         }
     }
 
-    /// What has changed of hosts, demand, counters and what was observed since the last call.
+    /// Changes of hosts, demand, counters and the observer's report since the last call.
     pub(super) fn rest(&mut self, watch: &Watch, now: Time, known: &Known, counters: Value) -> Value {
         let ns = |t: Time| (t - watch.begun).as_ps() / 1000;
         let mut shown = Map::new();
@@ -227,7 +228,7 @@ impl Picture {
         let (mut rows, mut entries) = (Vec::new(), 0);
         while let Some(&h) = self.changed.front() {
             entries += self.demand[h].len();
-            // One row at least: the largest has as many entries as there are hosts.
+            // At least one row, which has at most as many entries as there are hosts.
             if entries > ENTRIES && !rows.is_empty() {
                 break;
             }

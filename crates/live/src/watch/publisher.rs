@@ -20,17 +20,17 @@ use std::time::Duration as Wait;
 use timeplane_model::Time;
 use tokio::sync::{Notify, mpsc};
 
-/// Pages that are told at a time.
+/// Maximum number of open pages.
 pub(crate) const LISTENERS: usize = 8;
-/// Events that wait for a page. One that takes so few is dropped, and connects again to have all of
-/// it anew.
+/// Maximum number of events that wait for a page. A slower page is disconnected; it reconnects and
+/// gets a new snapshot.
 pub(super) const QUEUE: usize = 16;
-/// Between two events.
+/// Time between two events.
 const EVERY: Wait = Wait::from_millis(100);
-/// Of so many events one has more than slots.
+/// One of this many events contains more than slots.
 const REST: u32 = 5;
 
-/// As many listen as may.
+/// The maximum number of pages is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Full;
 
@@ -39,7 +39,7 @@ struct Listener {
     hold: Hold,
 }
 
-/// Tells pages what is new. While none is there, nothing is collected.
+/// Sends changes to open pages. Without open pages, nothing is collected.
 pub(crate) struct Publisher {
     watch: Arc<Watch>,
     planned: Receiver<Planned>,
@@ -81,7 +81,7 @@ impl Publisher {
     /// Another page: a snapshot at once, and all events after it, for as long as it takes them.
     ///
     /// # Errors
-    /// If there are enough.
+    /// If the maximum number of pages is open.
     pub(crate) fn listen(&mut self, hold: Hold) -> Result<Events, Full> {
         self.listeners.retain(|l| !l.events.is_closed());
         if self.listeners.len() >= LISTENERS {
@@ -95,7 +95,7 @@ impl Publisher {
             self.picture = Picture::new(self.watch.about.hosts);
             self.watch.heard().hosts.iter_mut().for_each(|h| h.changed = true);
             self.watch.watched.store(true, Relaxed);
-            // All rows, however many events that would be.
+            // All rows, even if they exceed the size of an event.
             while self.rest(now)["demand"].as_object().is_some_and(|rows| !rows.is_empty()) {}
             self.wake.notify_one();
         }
@@ -145,7 +145,7 @@ impl Publisher {
         true
     }
 
-    /// Ticks for as long as somebody listens, and waits while nobody does.
+    /// Ticks while a page is open, and waits while none is.
     pub(crate) async fn run(publisher: Arc<Mutex<Self>>) {
         let lock = || publisher.lock().unwrap_or_else(PoisonError::into_inner);
         let wake = Arc::clone(&lock().wake);
@@ -161,7 +161,7 @@ impl Publisher {
     }
 }
 
-/// An event as text/event-stream has it. JSON has no line ends.
+/// An event in the format text/event-stream. The JSON contains no line breaks.
 fn event(kind: &str, number: u64, data: &Value) -> Bytes {
     format!("id: {number}\nevent: {kind}\ndata: {data}\n\n").into()
 }

@@ -637,7 +637,7 @@ fn bytes_that_no_agent_sends_are_refused() {
     let report = |rest: &str| push(&format!("01018000 00000000 0000000000000000 0000000000000000 {rest}"));
     assert_eq!(push("0101"), Err(WireError::Truncated { have: 2, need: 24 }));
     assert_eq!(push(&"02".repeat(24)), Err(WireError::Version { found: 2 }));
-    assert_eq!(push(&format!("01{}", "0d".repeat(23))), Err(WireError::Kind { found: 13 }));
+    assert_eq!(push(&format!("01{}", "0f".repeat(23))), Err(WireError::Kind { found: 15 }));
     assert_eq!(push(&format!("0181{}", "00".repeat(22))), Err(WireError::Reserved { at: 1 }));
     // An encoded epoch is not zero.
     let obeys = push("01418000 00000000 0000000000000000 0000000000000000 00000000");

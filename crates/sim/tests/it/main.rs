@@ -14,6 +14,7 @@ mod conservation;
 mod controllers;
 mod fabrics;
 mod failures;
+mod faults;
 mod flyways;
 mod hybrid;
 mod hybrid_failures;

@@ -47,6 +47,10 @@ fn values() {
         Workload::Coflows(CoflowTrace { byte_scale: 0.0, ..trace("fb2010") }),
         "workload.coflows.byte_scale is 0: above 0, at most 1e9",
     );
+    check(
+        Workload::Shuffle(Shuffle { bytes: Bytes::new(1 << 50), jitter: Duration::ZERO, in_turn: false }),
+        "workload is 3.378 PB over a host's link of 10 Gb/s, which takes 31 days: at most 30 days of traffic over a link",
+    );
     let tiny = Source::load(&pattern(Pattern::Uniform), Path::new("."), &fabric(4), Bytes::new(28)).unwrap_err();
     assert_eq!(
         tiny.to_string(),

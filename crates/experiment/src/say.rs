@@ -1,0 +1,11 @@
+//! Messages to the user on stderr.
+
+/// Writes a line to stderr, as `eprintln!` does. Where stderr is closed or full, the line is lost
+/// and the program goes on: results do not depend on who reads the messages.
+#[macro_export]
+macro_rules! say {
+    ($($argument:tt)*) => {{
+        use std::io::Write as _;
+        drop(writeln!(std::io::stderr(), $($argument)*));
+    }};
+}

@@ -1,5 +1,6 @@
-// Events of a controller: text/event-stream over `fetch`, because EventSource cannot send a token.
-// A stream that ends or is idle is requested again; each stream starts with a snapshot.
+// Events of a controller: text/event-stream over `fetch`, because a browser's own reader of
+// events cannot send a token. A stream that ends or is idle is requested again; each stream starts
+// with a snapshot.
 
 const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 5000;

@@ -1,4 +1,5 @@
-//! Messages to the user on stderr.
+//! Messages to the user: progress, warnings and errors. They go to stderr, because stdout is for
+//! answers.
 
 /// Writes a line to stderr, as `eprintln!` does. Where stderr is closed or full, the line is lost
 /// and the program goes on: results do not depend on who reads the messages.

@@ -289,10 +289,14 @@ impl Controllers {
 
     /// Sends a message to all agents that it is addressed to.
     fn send(&mut self, at: SimTime, from: u32, to: Address, message: Message, network: &mut Network) {
-        for node in self.nodes.recipients(from, to).filter(|&node| node != from) {
+        let mut recipients = self.nodes.recipients(from, to).filter(|&node| node != from);
+        // Mostly there is one, which gets the message without a copy.
+        let Some(last) = recipients.next_back() else { return };
+        for node in recipients {
             let hop = self.nodes.hop(from, node);
             self.channel.send(at, (from, node), hop, message.clone(), network.capture.as_deref_mut());
         }
+        self.channel.send(at, (from, last), self.nodes.hop(from, last), message, network.capture.as_deref_mut());
     }
 
     fn open(

@@ -13,7 +13,7 @@ pub type FlowKey = u32;
 
 /// No coflow, no host.
 pub const NONE: u32 = u32::MAX;
-/// [`Flow::armed`] of a flow without a pending timer.
+/// [`ReceiverEnd::armed`] of a flow without a pending timer.
 pub const UNARMED: i64 = i64::MAX;
 
 /// A flow in progress, in two cache lines: the first one serves arrivals, the second one
@@ -25,8 +25,10 @@ pub struct Flow {
     pub receiver: ReceiverSide,
     /// Application bytes to carry.
     pub bytes: u64,
-    /// When the pending timer of either end fires, or `UNARMED`.
-    pub armed: i64,
+    /// When it arrived at the sender, in ps.
+    pub start: i64,
+    /// Its completion time in an empty network, in ps.
+    pub ideal: i64,
     /// Packets and reports under way, in both directions.
     pub in_flight: u32,
     /// Packets sent, in both directions.
@@ -55,30 +57,30 @@ pub struct SenderSide {
     pub class: u8,
     /// Whether a queue of the host's interface refers to the flow.
     pub queued: bool,
+    /// Whether the flow started within the measurement.
+    pub measured: bool,
+    /// The flow's coflow, or `NONE`.
+    pub coflow: u32,
 }
 
 /// The receiving end of a flow.
 #[derive(Debug)]
 pub struct ReceiverSide {
-    /// The transport's receiver; datagrams have none.
-    pub transport: Option<Box<ReceiverTransport>>,
+    /// The transport's receiver and timer; datagrams have none.
+    pub end: Option<Box<ReceiverEnd>>,
     /// Application bytes that arrived, each once.
     pub received: u64,
     /// When the latest new byte arrived, in ps.
     pub last: i64,
 }
 
-/// What tables say of a flow, read only when it starts and ends.
-#[derive(Clone, Copy, Debug)]
-pub struct FlowFacts {
-    /// When it arrived at the sender, in ps.
-    pub start: i64,
-    /// Its completion time in an empty network, in ps.
-    pub ideal: i64,
-    /// Its coflow, or `NONE`.
-    pub coflow: u32,
-    /// Whether it started within the measurement.
-    pub measured: bool,
+/// A receiver with the timer of its flow.
+#[derive(Debug)]
+pub struct ReceiverEnd {
+    /// The transport's receiver.
+    pub transport: ReceiverTransport,
+    /// When the pending timer of either end fires, or `UNARMED`.
+    pub armed: i64,
 }
 
 /// The sender of a flow's transport.
@@ -148,7 +150,7 @@ impl SenderSide {
 
 impl Flow {
     /// Whether nothing of the flow is left: not in the network, not in a queue, not at its sender.
-    #[inline]
+    #[inline(always)]
     pub fn is_over(&self) -> bool {
         self.in_flight == 0 && !self.sender.queued && self.sender.is_done()
     }
@@ -161,20 +163,17 @@ const _: () = assert!(size_of::<Option<Flow>>() == 128 && core::mem::offset_of!(
 #[derive(Debug, Default)]
 pub struct Flows {
     flows: Vec<Option<Flow>>,
-    facts: Vec<FlowFacts>,
     free: Vec<FlowKey>,
 }
 
 impl Flows {
     /// Adds a flow.
-    pub fn insert(&mut self, flow: Flow, facts: FlowFacts) -> FlowKey {
+    pub fn insert(&mut self, flow: Flow) -> FlowKey {
         if let Some(key) = self.free.pop() {
             self.flows[key as usize] = Some(flow);
-            self.facts[key as usize] = facts;
             key
         } else {
             self.flows.push(Some(flow));
-            self.facts.push(facts);
             (self.flows.len() - 1) as FlowKey
         }
     }
@@ -196,11 +195,6 @@ impl Flows {
         self.flows[key as usize].as_ref().expect("a flow in progress")
     }
 
-    /// Stops a flow from counting in the measurement.
-    pub(crate) fn leave_unmeasured(&mut self, key: FlowKey) {
-        self.facts[key as usize].measured = false;
-    }
-
     /// Reads something of a flow, so that it is in the cache when it is needed.
     #[inline]
     pub(crate) fn read_early(&self, key: FlowKey) -> u32 {
@@ -219,16 +213,15 @@ impl Flows {
     }
 
     /// Removes a flow.
-    pub fn remove(&mut self, key: FlowKey) -> (Flow, FlowFacts) {
+    pub fn remove(&mut self, key: FlowKey) -> Flow {
         self.free.push(key);
-        (self.flows[key as usize].take().expect("a flow in progress"), self.facts[key as usize])
+        self.flows[key as usize].take().expect("a flow in progress")
     }
 
     /// Removes all flows, and returns them by number.
-    pub fn drain(&mut self) -> Vec<(Flow, FlowFacts)> {
-        let all = self.flows.drain(..).zip(self.facts.drain(..));
-        let mut all: Vec<_> = all.filter_map(|(flow, facts)| Some((flow?, facts))).collect();
-        all.sort_unstable_by_key(|f| f.0.number);
+    pub fn drain(&mut self) -> Vec<Flow> {
+        let mut all: Vec<_> = self.flows.drain(..).flatten().collect();
+        all.sort_unstable_by_key(|f| f.number);
         self.free.clear();
         all
     }

@@ -150,12 +150,14 @@ impl Wires {
     }
 
     /// The next link towards a host for packets with this hash.
+    #[inline]
     pub(crate) fn route_to(&self, switch: u32, destination: u32, hash: u32) -> Result<u32, Loss> {
         let out = self.routes.next(switch, destination, hash);
         if out == LAST { Err(Loss::NoRoute) } else { Ok(out) }
     }
 
     /// The next link of a packet, by its path tag or its hash.
+    #[inline]
     pub(crate) fn route(&self, switch: u32, packet: &Packet) -> Result<u32, Loss> {
         if packet.path == 0 {
             return self.route_to(switch, packet.destination, packet.hash);

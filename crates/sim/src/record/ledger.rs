@@ -3,7 +3,7 @@
 //! The ledger hears of events from the endpoints. It does not know the network.
 
 use crate::engine::time::{SimTime, evenly_within};
-use crate::hosts::flow::{Flow, FlowFacts, NONE, SenderTransport};
+use crate::hosts::flow::{Flow, NONE, SenderTransport};
 use crate::network::packet::Packet;
 use crate::record::latency::Histogram;
 use std::collections::BTreeMap;
@@ -61,20 +61,20 @@ impl Ledger {
     }
 
     /// A flow arrives.
-    pub fn arrived(&mut self, bytes: u64, facts: &FlowFacts) {
+    pub fn arrived(&mut self, flow: &Flow) {
         self.arrived += 1;
-        if facts.coflow != NONE {
-            let group = self.groups.entry(facts.coflow).or_insert(Group {
+        if flow.sender.coflow != NONE {
+            let group = self.groups.entry(flow.sender.coflow).or_insert(Group {
                 flows: 0,
                 finished: 0,
                 bytes: 0,
-                start: facts.start,
-                last: facts.start,
-                measured: facts.measured,
+                start: flow.start,
+                last: flow.start,
+                measured: flow.sender.measured,
             });
             group.flows += 1;
-            group.bytes += bytes;
-            group.start = group.start.min(facts.start);
+            group.bytes += flow.bytes;
+            group.start = group.start.min(flow.start);
         }
     }
 
@@ -122,7 +122,7 @@ impl Ledger {
     }
 
     /// A flow ended.
-    pub fn ended(&mut self, flow: &Flow, facts: &FlowFacts, stop: SimTime) {
+    pub fn ended(&mut self, flow: &Flow, stop: SimTime) {
         self.ended += 1;
         let (received, last) = (flow.receiver.received, flow.receiver.last);
         // An arrival that was booked ahead and lies after the end has not happened.
@@ -134,22 +134,22 @@ impl Ledger {
         };
         let row = FlowRow {
             flow: flow.number,
-            coflow: (facts.coflow != NONE).then_some(facts.coflow),
+            coflow: (flow.sender.coflow != NONE).then_some(flow.sender.coflow),
             source: flow.sender.source,
             destination: flow.destination,
             size_bytes: flow.bytes,
-            start_ps: facts.start,
-            fct_ps: finished.then_some(last - facts.start),
+            start_ps: flow.start,
+            fct_ps: finished.then_some(last - flow.start),
             received_bytes: received,
-            ideal_ps: facts.ideal,
-            measured: facts.measured,
+            ideal_ps: flow.ideal,
+            measured: flow.sender.measured,
             retransmissions: u32::try_from(retransmissions).unwrap_or(u32::MAX),
             timeouts,
         };
         self.recorder.flow(&row);
         self.summary.flow(&row);
-        if facts.coflow != NONE && finished {
-            let group = self.groups.get_mut(&facts.coflow).expect("its coflow arrived with it");
+        if flow.sender.coflow != NONE && finished {
+            let group = self.groups.get_mut(&flow.sender.coflow).expect("its coflow arrived with it");
             group.finished += 1;
             group.last = group.last.max(last);
         }

@@ -12,7 +12,7 @@ pub use queue::FlowQueue;
 
 use crate::engine::time::SimTime;
 use crate::hosts::flow::{
-    Flow, FlowFacts, FlowKey, Flows, NONE, ReceiverSide, ReceiverTransport, ReturnPath, Segmentation, SenderSide,
+    Flow, FlowKey, Flows, NONE, ReceiverEnd, ReceiverSide, ReceiverTransport, ReturnPath, Segmentation, SenderSide,
     SenderTransport, UNARMED,
 };
 use crate::network::packet::{Ahead, NO_SACK, Packet, UNKNOWN};
@@ -274,7 +274,7 @@ impl Endpoints {
         let to = self.begin(now, second, 0, wire).0;
         // Before the first byte can arrive.
         let from = self.begin(now, first, u64::MAX, wire).0;
-        self.flows.leave_unmeasured(from);
+        self.flows.get_mut(from).sender.measured = false;
         self.relays.insert(from, to);
     }
 
@@ -320,29 +320,33 @@ impl Endpoints {
         let (source, destination) = (arrival.source.0, arrival.destination.0);
         let hash = flow_hash(source, destination, u64::from(number), self.config.salt);
         let bytes = arrival.bytes.get();
-        let packet_seed = mix64(self.config.packet_seed ^ u64::from(number));
-        let (sender, receiver) = self.transports(number, arrival, packet_seed);
+        let (sender, receiver) = self.transports(number, arrival);
+        let end = receiver.map(|transport| Box::new(ReceiverEnd { transport, armed: UNARMED }));
         let ahead = self.ahead(source, destination, hash);
-        let ideal = self.ideal(source, destination, hash, bytes, packet_seed);
+        let ideal = self.ideal(source, destination, hash, number, bytes);
         let class = self.class(arrival.bytes);
         let flow = Flow {
-            receiver: ReceiverSide { transport: receiver, received: 0, last: now.as_ps() },
+            receiver: ReceiverSide { end, received: 0, last: now.as_ps() },
             bytes,
-            armed: UNARMED,
+            start: now.as_ps(),
+            ideal: ideal.as_ps(),
             in_flight: 0,
             sent: 0,
             number,
             destination,
-            sender: SenderSide { transport: sender, ahead, hash, source, class, queued: false },
+            sender: SenderSide {
+                transport: sender,
+                ahead,
+                hash,
+                source,
+                class,
+                queued: false,
+                measured: self.config.measured.contains(&now),
+                coflow: arrival.coflow.map_or(NONE, |c| c.0),
+            },
         };
-        let facts = FlowFacts {
-            start: now.as_ps(),
-            ideal: ideal.as_ps(),
-            coflow: arrival.coflow.map_or(NONE, |c| c.0),
-            measured: self.config.measured.contains(&now),
-        };
-        self.ledger.arrived(bytes, &facts);
-        let key = self.flows.insert(flow, facts);
+        self.ledger.arrived(&flow);
+        let key = self.flows.insert(flow);
         if let SenderTransport::Tcp(sender) = &mut self.flows.get_mut(key).sender.transport {
             if self.ledger.rtts.is_some() || self.longest_rtts.is_some() {
                 sender.keep_samples();
@@ -366,28 +370,23 @@ impl Endpoints {
     }
 
     /// Both ends of a flow's transport.
-    fn transports(
-        &self,
-        number: u32,
-        arrival: &FlowArrival,
-        packet_seed: u64,
-    ) -> (SenderTransport, Option<Box<ReceiverTransport>>) {
+    fn transports(&self, number: u32, arrival: &FlowArrival) -> (SenderTransport, Option<ReceiverTransport>) {
         let bytes = arrival.bytes.get();
         match &self.config.transport {
             Transport::Datagrams => {
-                let segmentation = self.segmentation(packet_seed);
+                let segmentation = self.segmentation(self.packet_seed(number));
                 (SenderTransport::Datagrams { unsent: bytes, segmentation, fragment: 0 }, None)
             }
             Transport::Raw { config, .. } => {
                 let receiver = ReceiverTransport::Raw(RawReceiver::new(config, bytes));
-                (SenderTransport::Raw(Box::new(RawSender::new(config, bytes))), Some(Box::new(receiver)))
+                (SenderTransport::Raw(Box::new(RawSender::new(config, bytes))), Some(receiver))
             }
             Transport::Tcp(config) => {
                 let (source, destination) = (arrival.source.0, arrival.destination.0);
                 let hash = flow_hash(destination, source, u64::from(number), self.config.salt);
                 let path = ReturnPath { hash, ahead: self.ahead(destination, source, hash) };
                 let receiver = ReceiverTransport::Tcp(Receiver::new(config, bytes), path);
-                (SenderTransport::Tcp(Box::new(Sender::new(config, bytes))), Some(Box::new(receiver)))
+                (SenderTransport::Tcp(Box::new(Sender::new(config, bytes))), Some(receiver))
             }
         }
     }
@@ -404,9 +403,14 @@ impl Endpoints {
         }
     }
 
+    /// The seed of a flow's packet sizes.
+    fn packet_seed(&self, number: u32) -> u64 {
+        mix64(self.config.packet_seed ^ u64::from(number))
+    }
+
     /// The flow's completion time in an empty network.
-    fn ideal(&mut self, source: u32, destination: u32, hash: u32, bytes: u64, packet_seed: u64) -> Duration {
-        let mut sizer = self.sizer(packet_seed);
+    fn ideal(&mut self, source: u32, destination: u32, hash: u32, number: u32, bytes: u64) -> Duration {
+        let mut sizer = self.sizer(self.packet_seed(number));
         let path = &mut self.path;
         path.find(&self.ideals, HostId(source), HostId(destination), hash);
         let header = self.config.transport.header();
@@ -444,13 +448,13 @@ impl Endpoints {
     /// The timer of a flow fires. A stale one is known by its time.
     pub fn timer(&mut self, at: SimTime, number: u32, key: FlowKey, wire: &mut impl Wire) -> HostAction {
         let Some(flow) = self.flows.find(key, number) else { return HostAction::Nothing };
-        if flow.armed != at.as_ps() {
+        let Some(end) = flow.receiver.end.as_mut().filter(|end| end.armed == at.as_ps()) else {
             return HostAction::Nothing;
-        }
-        flow.armed = UNARMED;
+        };
+        end.armed = UNARMED;
         let now = at.on_perfect_clock();
         let due = |deadline: Option<Time>| deadline.is_some_and(|d| d <= now);
-        match (&mut flow.sender.transport, flow.receiver.transport.as_deref_mut()) {
+        match (&mut flow.sender.transport, &mut end.transport) {
             (SenderTransport::Raw(sender), _) => {
                 let mut action = HostAction::Nothing;
                 if due(sender.deadline()) {
@@ -462,7 +466,7 @@ impl Endpoints {
                 self.raw_reports(at, key, wire);
                 action
             }
-            (SenderTransport::Tcp(sender), Some(ReceiverTransport::Tcp(receiver, _))) => {
+            (SenderTransport::Tcp(sender), ReceiverTransport::Tcp(receiver, _)) => {
                 let expired = due(sender.deadline());
                 if expired {
                     sender.on_timeout(now);
@@ -484,19 +488,19 @@ impl Endpoints {
     /// Keeps one timer pending, no later than the earlier deadline of the two ends.
     fn rearm(&mut self, key: FlowKey, wire: &mut impl Wire) {
         let flow = self.flows.get_mut(key);
+        let Some(end) = &mut flow.receiver.end else { return };
         let sender = match &flow.sender.transport {
             SenderTransport::Datagrams { .. } => None,
             SenderTransport::Raw(sender) => sender.deadline(),
             SenderTransport::Tcp(sender) => sender.deadline(),
         };
-        let receiver = match flow.receiver.transport.as_deref() {
-            None => None,
-            Some(ReceiverTransport::Raw(receiver)) => receiver.deadline(),
-            Some(ReceiverTransport::Tcp(receiver, _)) => receiver.deadline(),
+        let receiver = match &end.transport {
+            ReceiverTransport::Raw(receiver) => receiver.deadline(),
+            ReceiverTransport::Tcp(receiver, _) => receiver.deadline(),
         };
         let at = sender.unwrap_or(Time::MAX).min(receiver.unwrap_or(Time::MAX));
-        if at.as_ps() < flow.armed {
-            flow.armed = at.as_ps();
+        if at.as_ps() < end.armed {
+            end.armed = at.as_ps();
             wire.arm(SimTime::from_ps(at.as_ps()), flow.number, key);
         }
     }
@@ -516,19 +520,19 @@ impl Endpoints {
 
     #[inline(never)]
     fn finish(&mut self, key: FlowKey) {
-        let (flow, facts) = self.flows.remove(key);
+        let flow = self.flows.remove(key);
         self.least_rtts.remove(&flow.number);
         if self.notify == NotifyWhen::SenderKnows {
             let at = SimTime::from_ps(flow.receiver.last);
             self.finished.push(FinishedFlow { flow: flow.number, host: flow.sender.source, at });
         }
-        self.ledger.ended(&flow, &facts, self.config.stop);
+        self.ledger.ended(&flow, self.config.stop);
     }
 
     /// The run is over: flows in progress stay unfinished.
     pub fn close(&mut self) {
-        for (flow, facts) in self.flows.drain() {
-            self.ledger.ended(&flow, &facts, self.config.stop);
+        for flow in self.flows.drain() {
+            self.ledger.ended(&flow, self.config.stop);
         }
     }
 }

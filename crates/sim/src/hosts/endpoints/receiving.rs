@@ -23,7 +23,7 @@ impl Endpoints {
             let Packet { seq, bytes, flags, .. } = packet;
             log.push(PacketEvent { at, flow: flow.number, seq, bytes, flags, lost: false });
         }
-        match flow.receiver.transport.as_deref() {
+        match flow.receiver.end.as_deref().map(|end| &end.transport) {
             None => {
                 let payload = u64::from(packet.bytes - DATAGRAM_HEADER);
                 flow.receiver.received += payload;
@@ -56,7 +56,9 @@ impl Endpoints {
         let key = packet.flow;
         let payload = packet.bytes - self.config.transport.header();
         let side = &mut self.flows.get_mut(key).receiver;
-        let Some(ReceiverTransport::Raw(receiver)) = side.transport.as_deref_mut() else { unreachable!("a raw flow") };
+        let Some(ReceiverTransport::Raw(receiver)) = side.end.as_deref_mut().map(|end| &mut end.transport) else {
+            unreachable!("a raw flow")
+        };
         let new = receiver.on_frame(at.on_perfect_clock(), packet.seq, payload);
         if new > 0 {
             side.received += new;
@@ -117,7 +119,7 @@ impl Endpoints {
     fn data_segment(&mut self, at: SimTime, packet: Packet, wire: &mut impl Wire) {
         let key = packet.flow;
         let side = &mut self.flows.get_mut(key).receiver;
-        let Some(ReceiverTransport::Tcp(receiver, _)) = side.transport.as_deref_mut() else {
+        let Some(ReceiverTransport::Tcp(receiver, _)) = side.end.as_deref_mut().map(|end| &mut end.transport) else {
             unreachable!("a TCP flow")
         };
         let arrival = Arrival {
@@ -176,7 +178,7 @@ impl Endpoints {
         let flow = self.flows.get_mut(key);
         flow.in_flight += 1;
         flow.sent += 1;
-        let Some(ReceiverTransport::Tcp(_, path)) = flow.receiver.transport.as_deref() else {
+        let Some(ReceiverTransport::Tcp(_, path)) = flow.receiver.end.as_deref().map(|end| &end.transport) else {
             unreachable!("a TCP flow")
         };
         let class = self.config.acknowledgements.unwrap_or(flow.sender.class);
@@ -203,7 +205,8 @@ impl Endpoints {
     /// A raw receiver sends a report, if it has one to send.
     pub(super) fn raw_reports(&mut self, at: SimTime, key: FlowKey, wire: &mut impl Wire) {
         let flow = self.flows.get_mut(key);
-        let Some(ReceiverTransport::Raw(receiver)) = flow.receiver.transport.as_deref_mut() else {
+        let Some(ReceiverTransport::Raw(receiver)) = flow.receiver.end.as_deref_mut().map(|end| &mut end.transport)
+        else {
             unreachable!("a raw flow")
         };
         if let Some(report) = receiver.report(at.on_perfect_clock()) {

@@ -77,19 +77,20 @@ impl Endpoints {
     pub(crate) fn alike(&self, key: FlowKey) -> Option<(Packet, u64)> {
         let config = &self.config;
         let flow = self.flows.get(key);
-        let (seq, payload, count) = match (&flow.sender.transport, flow.receiver.transport.as_deref()) {
-            (SenderTransport::Datagrams { unsent, segmentation: Segmentation::Even(each), fragment: 0 }, _) => {
-                (flow.bytes - unsent, *each, unsent.saturating_sub(1) / u64::from(*each))
-            }
-            // The receiver has all that was sent.
-            (SenderTransport::Raw(sender), Some(ReceiverTransport::Raw(receiver)))
-                if flow.in_flight == 0 && receiver.is_next(sender.next_offset()) =>
-            {
-                let payload = config.mtu.checked_sub(config.transport.header())?;
-                (sender.next_offset(), payload, sender.frames_alike(payload))
-            }
-            _ => return None,
-        };
+        let (seq, payload, count) =
+            match (&flow.sender.transport, flow.receiver.end.as_deref().map(|end| &end.transport)) {
+                (SenderTransport::Datagrams { unsent, segmentation: Segmentation::Even(each), fragment: 0 }, _) => {
+                    (flow.bytes - unsent, *each, unsent.saturating_sub(1) / u64::from(*each))
+                }
+                // The receiver has all that was sent.
+                (SenderTransport::Raw(sender), Some(ReceiverTransport::Raw(receiver)))
+                    if flow.in_flight == 0 && receiver.is_next(sender.next_offset()) =>
+                {
+                    let payload = config.mtu.checked_sub(config.transport.header())?;
+                    (sender.next_offset(), payload, sender.frames_alike(payload))
+                }
+                _ => return None,
+            };
         if config.per_packet {
             return None;
         }
@@ -103,7 +104,7 @@ impl Endpoints {
         let flow = self.flows.get_mut(key);
         let payload = packet.bytes - self.config.transport.header();
         let bytes = count * u64::from(payload);
-        match (&mut flow.sender.transport, flow.receiver.transport.as_deref_mut()) {
+        match (&mut flow.sender.transport, flow.receiver.end.as_deref_mut().map(|end| &mut end.transport)) {
             (SenderTransport::Datagrams { unsent, .. }, _) => *unsent -= bytes,
             (SenderTransport::Raw(sender), Some(ReceiverTransport::Raw(receiver))) => {
                 let offset = sender.next_frames(payload, count);

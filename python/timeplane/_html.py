@@ -75,7 +75,8 @@ def comparison(values: Mapping[str, Any], labels: Mapping[str, str], notes: Sequ
             if cell["value"] is None:
                 cells.append("<td>-</td>")
                 continue
-            text = quantity(metric, cell["value"]["mean"], cell["value"].get("half_width"))
+            text = "&gt;= " if cell["lower_bound"] else ""
+            text += quantity(metric, cell["value"]["mean"], cell["value"].get("half_width"))
             counts = line["coflows" if metric.startswith("cct") else "flows"]
             if metric.startswith(("fct", "slowdown", "cct")) and counts["unfinished"]:
                 text += " !"

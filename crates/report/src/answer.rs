@@ -49,17 +49,22 @@ fn sentence(lines: &[Line], comparison: &Comparison, several: bool) -> Option<St
     }
     let extreme = if higher { "highest" } else { "lowest" };
     let (label, shown) = (escape(&capital(metric.label())), escape(&metric.show(value.mean)));
-    let _ = match valued().count() {
-        1 => write!(text, "{label} under <b>{}</b> is {shown}", escape(&best.scheme)),
-        _ => write!(text, "{label} is {extreme} under <b>{}</b>: {shown}", escape(&best.scheme)),
+    let scheme = escape(&best.scheme);
+    let _ = match (valued().count(), cell.lower_bound) {
+        (1, false) => write!(text, "{label} under <b>{scheme}</b> is {shown}"),
+        (_, false) => write!(text, "{label} is {extreme} under <b>{scheme}</b>: {shown}"),
+        (1, true) => write!(text, "{label} under <b>{scheme}</b> is at least {shown}"),
+        // Another scheme may be better once all flows have finished.
+        (_, true) => write!(text, "{label} has no known {extreme}; under <b>{scheme}</b> it is at least {shown}"),
     };
     match cell.bound {
         Some(bound) if bound > 0.0 => {
             let labels = comparison.bounds().iter().filter(|b| b.metric == metric).map(|b| b.label.as_str());
             let label = escape(labels.into_iter().next().unwrap_or("theory"));
+            let at_least = if cell.lower_bound { "at least " } else { "" };
             let _ = write!(
                 text,
-                ", {:.3} times the bound of {} ({label}).",
+                ", {at_least}{:.3} times the bound of {} ({label}).",
                 value.mean / bound,
                 escape(&metric.show(bound))
             );

@@ -34,7 +34,7 @@ impl Comparison {
         let mut writer = csv::Writer::from_writer(Vec::new());
         let in_memory = "writing to memory";
         let fixed = "scheme metric seeds measured_flows unfinished_flows measured_coflows unfinished_coflows mean half_width \
-                     difference difference_half_width relative_difference relative_half_width significant equivalent bound";
+                     difference difference_half_width relative_difference relative_half_width significant equivalent bound lower_bound";
         let keys = self.keys.iter().map(String::as_str);
         writer.write_record(keys.chain(fixed.split_whitespace())).expect(in_memory);
         let real = |v: Option<f64>| v.map_or(String::new(), |v| v.to_string());
@@ -60,6 +60,7 @@ impl Comparison {
                     cell.is_significant().map_or(String::new(), |b| b.to_string()),
                     cell.equivalence.map_or(String::new(), |e| e.equivalent.to_string()),
                     real(cell.bound),
+                    cell.lower_bound.to_string(),
                 ];
                 writer.write_record(point.chain(rest)).expect(in_memory);
             }
@@ -72,6 +73,7 @@ impl Cell {
     fn to_json(&self) -> Value {
         json!({
             "value": self.value,
+            "lower_bound": self.lower_bound,
             "difference": self.difference,
             "significant": self.is_significant(),
             "equivalence": self.equivalence,

@@ -38,6 +38,9 @@ pub struct Cell {
     pub metric: Metric,
     /// The mean over seeds; `None` if no run has a value.
     pub value: Option<Interval>,
+    /// Whether the mean is a lower bound of the true one, because flows or coflows of a run did not
+    /// finish.
+    pub lower_bound: bool,
     /// The difference from the baseline over common seeds; `None` for the baseline.
     pub difference: Option<Paired>,
     /// The test whether it equals the baseline within the margin.
@@ -128,6 +131,7 @@ impl Comparison {
                     Cell {
                         metric,
                         value: Interval::of(&values, options.level),
+                        lower_bound: mine.values().any(|r| metric.is_lower_bound(r)),
                         difference: paired(&own, &theirs, options.level),
                         equivalence: equivalence(&own, &theirs, options.margin, options.level),
                         bound,

@@ -27,6 +27,10 @@ impl Comparison {
         notes.push(self.window_note());
         notes.extend(self.unfinished_note("flows", |l| l.flows));
         notes.extend(self.unfinished_note("coflows", |l| l.coflows));
+        if self.lines.iter().flat_map(|l| &l.cells).any(|c| c.lower_bound) {
+            let waited = "an unfinished flow or coflow counts with the time from its arrival to the end of its run";
+            notes.push(format!(">= lower bound: {waited}."));
+        }
         notes.extend(self.missing_notes());
         notes
     }
@@ -78,7 +82,7 @@ impl Comparison {
             (0, _) => None,
             (_, 0) => Some(format!("All {measured} measured {what} of all runs finished.")),
             _ => Some(format!(
-                "! finished {what} only: {unfinished} of {measured} measured {what} of all runs did not finish ({:.2} %).",
+                "! with unfinished {what}: {unfinished} of {measured} measured {what} of all runs did not finish ({:.2} %).",
                 100.0 * unfinished as f64 / measured as f64
             )),
         }

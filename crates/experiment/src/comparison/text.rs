@@ -131,8 +131,9 @@ impl Cell {
     fn show(&self, line: &Line) -> String {
         let Some(value) = self.value else { return "-".to_owned() };
         let quantity = self.metric.quantity();
-        let mut text = quantity.show(value.mean, value.half_width);
-        if leaves_out(self.metric, line) {
+        let at_least = if self.lower_bound { ">= " } else { "" };
+        let mut text = format!("{at_least}{}", quantity.show(value.mean, value.half_width));
+        if has_unfinished(self.metric, line) {
             text += " !";
         }
         if let Some(difference) = self.difference {
@@ -176,8 +177,8 @@ fn wrap(text: &mut String, note: &str, width: usize) {
     text.push('\n');
 }
 
-/// Whether the mean of a metric leaves out unfinished flows or coflows of a line.
-fn leaves_out(metric: Metric, line: &Line) -> bool {
+/// Whether flows or coflows of a line that a metric is over did not finish.
+fn has_unfinished(metric: Metric, line: &Line) -> bool {
     match metric.scope() {
         Scope::Flows => line.flows.unfinished > 0,
         Scope::Coflows => line.coflows.unfinished > 0,

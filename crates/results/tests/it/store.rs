@@ -138,7 +138,7 @@ fn another_layout_is_refused() {
     let marker = scratch.path().join("study/.timeplane-results");
     fs::write(&marker, "timeplane results, layout 99\n").unwrap();
     let error = Store::open(scratch.path(), "study").unwrap_err().to_string();
-    assert!(error.contains("has results of layout 99: expected layout 2"), "{error}");
+    assert!(error.contains("has results of layout 99: expected layout 3"), "{error}");
     // Killed between creating and writing the marker.
     fs::write(&marker, "").unwrap();
     Store::open(scratch.path(), "study").unwrap();

@@ -71,7 +71,7 @@ fn sentence(lines: &[Line], comparison: &Comparison, several: bool) -> Option<St
         }
         _ => text.push('.'),
     }
-    let others: Vec<String> = valued().filter_map(|(line, cell, _)| Some(against(line, difference(cell)?))).collect();
+    let others: Vec<String> = valued().filter_map(|(line, cell, _)| against(line, cell)).collect();
     if !others.is_empty() {
         let _ = write!(text, " Against {}: {}.", escape(comparison.baseline()), others.join("; "));
     }
@@ -89,18 +89,16 @@ fn capital(text: &str) -> String {
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// The relative difference from the baseline, and whether it is significant.
-fn difference(cell: &Cell) -> Option<(f64, Option<bool>)> {
-    Some((cell.difference?.relative?.mean, cell.is_significant()))
-}
-
-fn against(line: &Line, (share, beyond): (f64, Option<bool>)) -> String {
-    let chance = match beyond {
+/// The relative difference of a line from the baseline, and what a test says about it.
+fn against(line: &Line, cell: &Cell) -> Option<String> {
+    let share = cell.difference?.relative?.mean;
+    let test = match cell.is_significant() {
         Some(true) => "",
         Some(false) => " (not significant)",
+        None if cell.untested => " (not tested: unfinished flows)",
         None => " (one seed)",
     };
-    format!("{} {:+.1} %{chance}", escape(&line.scheme), 100.0 * share)
+    Some(format!("{} {:+.1} %{test}", escape(&line.scheme), 100.0 * share))
 }
 
 /// The table as it is in a terminal.

@@ -144,6 +144,11 @@ impl Metric {
         }
     }
 
+    /// Whether it is an arithmetic mean over flows or coflows.
+    pub const fn is_mean(self) -> bool {
+        matches!(self, Self::FctMean | Self::SlowdownMean | Self::CctMean)
+    }
+
     /// The metrics of a table by default: those of steps, coflows or flows, whichever the workload
     /// has, and drops if there are any. Completion times are left out if no flow finished.
     pub fn usual(runs: &[RunSummary]) -> Vec<Self> {

@@ -36,6 +36,11 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// The share of measured ones that did not finish; 0 if none is measured.
+    pub fn unfinished_share(&self) -> f64 {
+        self.unfinished as f64 / self.measured.max(1) as f64
+    }
+
     fn add(&mut self, measured: bool, finished: bool) {
         self.arrived += 1;
         self.measured += u64::from(measured);

@@ -34,7 +34,7 @@ impl Comparison {
         let mut writer = csv::Writer::from_writer(Vec::new());
         let in_memory = "writing to memory";
         let fixed = "scheme metric seeds measured_flows unfinished_flows measured_coflows unfinished_coflows mean half_width \
-                     difference difference_half_width relative_difference relative_half_width significant equivalent bound lower_bound";
+                     difference difference_half_width relative_difference relative_half_width significant equivalent bound lower_bound untested";
         let keys = self.keys.iter().map(String::as_str);
         writer.write_record(keys.chain(fixed.split_whitespace())).expect(in_memory);
         let real = |v: Option<f64>| v.map_or(String::new(), |v| v.to_string());
@@ -61,6 +61,7 @@ impl Comparison {
                     cell.equivalence.map_or(String::new(), |e| e.equivalent.to_string()),
                     real(cell.bound),
                     cell.lower_bound.to_string(),
+                    cell.untested.to_string(),
                 ];
                 writer.write_record(point.chain(rest)).expect(in_memory);
             }
@@ -75,6 +76,8 @@ impl Cell {
             "value": self.value,
             "lower_bound": self.lower_bound,
             "difference": self.difference,
+            "unfinished": self.unfinished,
+            "untested": self.untested,
             "significant": self.is_significant(),
             "equivalence": self.equivalence,
             "bound": self.bound,

@@ -10,6 +10,11 @@ use std::collections::BTreeMap;
 use timeplane_results::stats::{Equivalence, Interval, LEVEL, MARGIN, Paired, equivalence, paired};
 use timeplane_results::{Bound, Counts, Metric, RunSummary, WindowSummary};
 
+/// The largest share of a line's flows (coflows) that may be unfinished for differences to be
+/// tested, on either side: one in a thousand. Unfinished flows are the slowest, and beyond this
+/// share they decide a mean.
+pub const UNFINISHED_SHARE: f64 = 0.001;
+
 /// How to compare.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComparisonOptions {
@@ -43,7 +48,13 @@ pub struct Cell {
     pub lower_bound: bool,
     /// The difference from the baseline over common seeds; `None` for the baseline.
     pub difference: Option<Paired>,
-    /// The test whether it equals the baseline within the margin.
+    /// Whether flows or coflows that the metric is over did not finish, in this line or in that of
+    /// the baseline.
+    pub unfinished: bool,
+    /// Whether the difference is not tested: the share of unfinished flows or coflows is above
+    /// [`UNFINISHED_SHARE`] on either side, or a percentile is a lower bound.
+    pub untested: bool,
+    /// The test whether it equals the baseline within the margin; `None` if it is not tested.
     pub equivalence: Option<Equivalence>,
     /// The bound at this point.
     pub bound: Option<f64>,
@@ -81,7 +92,10 @@ pub struct Comparison {
     seeds: usize,
 }
 
-fn total(runs: &BTreeMap<u64, &RunSummary>, counts: fn(&RunSummary) -> Counts) -> Counts {
+/// The runs of a scheme at a point, by seed.
+type Seeds<'a> = BTreeMap<u64, &'a RunSummary>;
+
+fn total(runs: &Seeds<'_>, counts: impl Fn(&RunSummary) -> Counts) -> Counts {
     runs.values().map(|r| counts(r)).fold(Counts::default(), |a, b| Counts {
         arrived: a.arrived + b.arrived,
         measured: a.measured + b.measured,
@@ -94,7 +108,7 @@ impl Comparison {
     /// Compares runs. Of runs with the same point, scheme and seed, the last one counts.
     pub fn new(runs: &[RunSummary], options: &ComparisonOptions) -> Self {
         type Group<'a> = (Vec<(&'a String, &'a String)>, &'a str);
-        let mut groups: IndexMap<Group<'_>, BTreeMap<u64, &RunSummary>> = IndexMap::new();
+        let mut groups: IndexMap<Group<'_>, Seeds<'_>> = IndexMap::new();
         for run in runs {
             groups.entry((run.point.iter().collect(), &run.scheme)).or_default().insert(run.seed, run);
         }
@@ -117,25 +131,12 @@ impl Comparison {
                 let point: IndexMap<String, String> =
                     point.iter().map(|(key, value)| ((*key).clone(), (*value).clone())).collect();
                 let cell = |&metric: &Metric| {
-                    let values: Vec<f64> = mine.values().filter_map(|r| metric.value(r)).collect();
-                    let pairs = mine
-                        .iter()
-                        .filter(|_| scheme != baseline)
-                        .filter_map(|(seed, run)| Some((metric.value(run)?, metric.value(base.get(seed)?)?)));
-                    let (own, theirs): (Vec<f64>, Vec<f64>) = pairs.unzip();
                     let bounds = options.bounds.iter().filter(|b| b.metric == metric);
                     let mut bounds =
                         bounds.flat_map(|b| &b.values).filter(|(at, _)| *at == point).map(|(_, value)| *value);
                     // Folders of different scenarios may have different bounds for this line.
                     let bound = bounds.next().filter(|first| bounds.all(|other| other == *first));
-                    Cell {
-                        metric,
-                        value: Interval::of(&values, options.level),
-                        lower_bound: mine.values().any(|r| metric.is_lower_bound(r)),
-                        difference: paired(&own, &theirs, options.level),
-                        equivalence: equivalence(&own, &theirs, options.margin, options.level),
-                        bound,
-                    }
+                    Cell::new(metric, mine, Some(base).filter(|_| scheme != baseline), bound, options)
                 };
                 let cells = metrics.iter().map(cell).collect();
                 let (flows, coflows) = (total(mine, |r| r.flows), total(mine, |r| r.coflows));
@@ -173,10 +174,46 @@ impl Comparison {
 }
 
 impl Cell {
+    /// Compares the runs of a scheme with those of the baseline, `None` for the baseline itself.
+    fn new(
+        metric: Metric,
+        mine: &Seeds<'_>,
+        baseline: Option<&Seeds<'_>>,
+        bound: Option<f64>,
+        options: &ComparisonOptions,
+    ) -> Self {
+        let values: Vec<f64> = mine.values().filter_map(|r| metric.value(r)).collect();
+        let partner = |seed| baseline.and_then(|base| base.get(seed));
+        let pairs = mine
+            .iter()
+            .filter_map(|(seed, run)| Some((metric.value(run)?, metric.value(partner(seed)?)?)));
+        let (own, theirs): (Vec<f64>, Vec<f64>) = pairs.unzip();
+        let difference = paired(&own, &theirs, options.level);
+        let sides = [Some(mine), baseline.filter(|_| difference.is_some())];
+        let sides = || sides.into_iter().flatten();
+        let counts = |runs: &Seeds<'_>| total(runs, |r| metric.counts(r).unwrap_or_default());
+        let is_bound = |runs: &Seeds<'_>| runs.values().any(|r| metric.is_lower_bound(r));
+        let is_open = |runs: &Seeds<'_>| {
+            counts(runs).unfinished_share() > UNFINISHED_SHARE || (is_bound(runs) && !metric.is_mean())
+        };
+        let untested = difference.is_some() && sides().any(is_open);
+        let equivalence = if untested { None } else { equivalence(&own, &theirs, options.margin, options.level) };
+        Self {
+            metric,
+            value: Interval::of(&values, options.level),
+            lower_bound: is_bound(mine),
+            difference,
+            unfinished: sides().any(|runs| counts(runs).unfinished > 0),
+            untested,
+            equivalence,
+            bound,
+        }
+    }
+
     /// Whether the interval of the difference excludes 0 (of the relative difference, if it
-    /// exists); `None` without an interval.
+    /// exists); `None` without an interval, or if it is not tested.
     pub fn is_significant(&self) -> Option<bool> {
-        let difference = self.difference?;
+        let difference = self.difference.filter(|_| !self.untested)?;
         let shown = difference.relative.unwrap_or(difference.absolute);
         shown.half_width.map(|_| shown.excludes_zero())
     }

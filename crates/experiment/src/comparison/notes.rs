@@ -1,7 +1,7 @@
 //! The notes below a comparison: how to read its numbers, and what is missing in them. A note
 //! appears only where the table needs it.
 
-use super::{Comparison, Line};
+use super::{Comparison, Line, UNFINISHED_SHARE};
 use timeplane_model::Duration;
 use timeplane_results::Counts;
 
@@ -27,9 +27,14 @@ impl Comparison {
         notes.push(self.window_note());
         notes.extend(self.unfinished_note("flows", |l| l.flows));
         notes.extend(self.unfinished_note("coflows", |l| l.coflows));
-        if self.lines.iter().flat_map(|l| &l.cells).any(|c| c.lower_bound) {
+        let cells = || self.lines.iter().flat_map(|l| &l.cells);
+        if cells().any(|c| c.lower_bound) {
             let waited = "an unfinished flow or coflow counts with the time from its arrival to the end of its run";
             notes.push(format!(">= lower bound: {waited}."));
+        }
+        if cells().any(|c| c.untested) {
+            let share = percent(UNFINISHED_SHARE);
+            notes.push(format!("? not tested: on either side more than {share} did not finish, or a percentile is a lower bound."));
         }
         notes.extend(self.missing_notes());
         notes
@@ -82,7 +87,7 @@ impl Comparison {
             (0, _) => None,
             (_, 0) => Some(format!("All {measured} measured {what} of all runs finished.")),
             _ => Some(format!(
-                "! with unfinished {what}: {unfinished} of {measured} measured {what} of all runs did not finish ({:.2} %).",
+                "! unfinished {what} on either side: {unfinished} of {measured} measured {what} of all runs did not finish ({:.2} %).",
                 100.0 * unfinished as f64 / measured as f64
             )),
         }

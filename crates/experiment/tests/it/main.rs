@@ -2,4 +2,5 @@
 
 #[path = "../../../results/tests/it/common/mod.rs"]
 mod common;
+mod checks;
 mod comparison;

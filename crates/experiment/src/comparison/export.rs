@@ -24,6 +24,7 @@ impl Comparison {
             "level": self.level,
             "margin": self.margin,
             "windows": self.windows,
+            "differences": self.context.differences(),
             "bounds": self.bounds.iter().map(|b| json!({ "label": b.label, "metric": b.metric.name() })).collect::<Vec<_>>(),
             "lines": self.lines.iter().map(line).collect::<Vec<_>>(),
         })

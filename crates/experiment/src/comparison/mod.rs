@@ -1,10 +1,12 @@
 //! The comparison of schemes, side by side at each sweep point: means over seeds, paired
 //! differences from a baseline, equivalence tests and bounds.
 
+mod context;
 mod export;
 mod notes;
 mod text;
 
+pub use context::Context;
 use indexmap::{IndexMap, IndexSet};
 use std::collections::BTreeMap;
 use timeplane_results::stats::{Equivalence, Interval, LEVEL, MARGIN, Paired, equivalence, paired};
@@ -28,11 +30,20 @@ pub struct ComparisonOptions {
     pub margin: f64,
     /// Theoretical bounds.
     pub bounds: Vec<Bound>,
+    /// Facts of the scenarios.
+    pub context: Context,
 }
 
 impl Default for ComparisonOptions {
     fn default() -> Self {
-        Self { baseline: None, metrics: Vec::new(), level: LEVEL, margin: MARGIN, bounds: Vec::new() }
+        Self {
+            baseline: None,
+            metrics: Vec::new(),
+            level: LEVEL,
+            margin: MARGIN,
+            bounds: Vec::new(),
+            context: Context::default(),
+        }
     }
 }
 
@@ -88,6 +99,7 @@ pub struct Comparison {
     level: f64,
     margin: f64,
     bounds: Vec<Bound>,
+    context: Context,
     windows: Vec<WindowSummary>,
     seeds: usize,
 }
@@ -152,6 +164,7 @@ impl Comparison {
             level: options.level,
             margin: options.margin,
             bounds: options.bounds.clone(),
+            context: options.context.clone(),
             windows: windows.into_values().collect(),
             seeds: all_seeds.len(),
         }

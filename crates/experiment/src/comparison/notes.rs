@@ -19,6 +19,7 @@ impl Comparison {
     pub fn notes(&self) -> Vec<String> {
         let mut notes = vec![self.interval_note()];
         notes.extend(self.baseline_note());
+        notes.extend(self.context.differences().into_iter().map(|d| format!("Schemes differ in {d}.")));
         let shows = |prefix: &str| self.metrics.iter().any(|m| m.name().starts_with(prefix));
         let meanings: Vec<&str> = MEANINGS.iter().filter(|(prefix, _)| shows(prefix)).map(|(_, text)| *text).collect();
         if !meanings.is_empty() {

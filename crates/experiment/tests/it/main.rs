@@ -4,3 +4,4 @@
 mod common;
 mod checks;
 mod comparison;
+mod context;

@@ -1,0 +1,134 @@
+//! What a comparison says about its scenarios: in which settings of transport, hosts and switches
+//! schemes differ.
+
+use indexmap::{IndexMap, IndexSet};
+use serde_json::Value;
+use std::fmt::Write;
+use timeplane_results::{Folder, RunSummary};
+
+/// Facts of the scenarios of a comparison that are not in its runs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Context {
+    /// By scheme of the comparison: the values of its settings.
+    schemes: IndexMap<String, IndexMap<String, Setting>>,
+}
+
+/// A setting of a scheme.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Setting {
+    /// A value as text.
+    Is(String),
+    /// It has no effect in this scheme.
+    Idle,
+}
+
+impl Context {
+    /// The context of results folders.
+    pub fn of_folders(folders: &[Folder]) -> Self {
+        let mut context = Self::default();
+        for folder in folders {
+            let runs = folder.runs.iter().map(|run| (run.scheme.as_str(), &run.summary));
+            context.add(&folder.manifest.scenario, runs);
+        }
+        context
+    }
+
+    /// Adds a scenario, as its manifest has it, and its runs, each with the name of its scheme in
+    /// the scenario. The comparison may have other names.
+    pub fn add<'a>(&mut self, scenario: &Value, runs: impl IntoIterator<Item = (&'a str, &'a RunSummary)>) {
+        let mut names: IndexMap<&str, &str> = IndexMap::new();
+        let mut swept: IndexSet<&str> = IndexSet::new();
+        for (name, run) in runs {
+            names.entry(name).or_insert(&run.scheme);
+            swept.extend(run.point.keys().map(String::as_str));
+        }
+        for (name, shown) in names {
+            let settings = settings(name, scenario, &swept);
+            self.schemes.insert(shown.to_owned(), settings);
+        }
+    }
+
+    /// One line for each setting in which schemes differ: its key, and each value with its schemes.
+    pub(super) fn differences(&self) -> Vec<String> {
+        let keys: IndexSet<&String> = self.schemes.values().flat_map(IndexMap::keys).collect();
+        keys.into_iter().filter_map(|key| self.difference(key)).collect()
+    }
+
+    fn difference(&self, key: &str) -> Option<String> {
+        // Settings of TCP are compared among the schemes with TCP.
+        let kind = key.strip_prefix("transport.").and_then(|rest| rest.split('.').next());
+        let family = kind.map(|kind| format!("transport.{kind}."));
+        let mut by_value: IndexMap<&str, Vec<&str>> = IndexMap::new();
+        for (scheme, settings) in &self.schemes {
+            let of_family = |family: &String| settings.keys().any(|k| k.starts_with(family));
+            match settings.get(key) {
+                Some(Setting::Is(value)) => by_value.entry(value).or_default().push(scheme),
+                None if family.as_ref().is_none_or(of_family) => by_value.entry("default").or_default().push(scheme),
+                Some(Setting::Idle) | None => {}
+            }
+        }
+        let values = by_value.iter().map(|(value, schemes)| format!("{value} ({})", schemes.join(", ")));
+        (by_value.len() > 1).then(|| format!("{key}: {}", values.collect::<Vec<_>>().join(", ")))
+    }
+}
+
+/// The settings of a scheme that decide how its transport behaves, by their keys.
+fn settings(name: &str, scenario: &Value, swept: &IndexSet<&str>) -> IndexMap<String, Setting> {
+    let scheme = &scenario["scheme"][name];
+    let mut leaves = IndexMap::new();
+    if let Some(kind) = scheme["transport"].as_object().and_then(|t| t.keys().next()) {
+        leaves.insert("transport".to_owned(), kind.clone());
+    }
+    flatten("transport", &scheme["transport"], &mut leaves);
+    flatten("ecmp", &scheme["ecmp"], &mut leaves);
+    flatten("nic", &scheme["nic"], &mut leaves);
+    flatten("fabric.switch", &scenario["fabric"]["switch"], &mut leaves);
+    // Tables of a scheme's own switches replace whole tables.
+    let own = &scheme["fabric"]["switch"];
+    let replaced: Vec<String> =
+        own.as_object().into_iter().flat_map(|own| own.keys()).map(|key| format!("fabric.switch.{key}")).collect();
+    leaves.retain(|key, _| !replaced.iter().any(|table| key.starts_with(table)));
+    flatten("fabric.switch", own, &mut leaves);
+    let mut settings: IndexMap<String, Setting> = leaves.into_iter().map(|(k, v)| (k, Setting::Is(v))).collect();
+    let congestion = scheme["transport"]["tcp"]["congestion"].as_str();
+    // DCTCP uses ECN in any case. Only CUBIC has a variant of slow start.
+    if congestion == Some("dctcp") {
+        settings.insert("transport.tcp.ecn".to_owned(), Setting::Is("true".to_owned()));
+    }
+    if congestion.is_some_and(|c| c != "cubic") {
+        settings.insert("transport.tcp.hystart".to_owned(), Setting::Idle);
+    }
+    // Gates decide which of a host's queues sends, one queue for each destination.
+    let gated = scheme["plan"].as_object().is_some_and(|plan| !plan.contains_key("flyways"));
+    if gated {
+        settings.insert("nic.discipline".to_owned(), Setting::Is("as planned, by destination".to_owned()));
+    }
+    for key in swept {
+        let Some(key) = key.strip_prefix("scheme.").and_then(|k| k.strip_prefix(name)?.strip_prefix('.')) else {
+            continue;
+        };
+        let within = |k: &str| k == key || k.strip_prefix(key).is_some_and(|rest| rest.starts_with('.'));
+        settings.iter_mut().filter(|(k, _)| within(k)).for_each(|(_, v)| *v = Setting::Is("swept".to_owned()));
+    }
+    settings
+}
+
+/// Adds the leaves of a JSON value with their dotted keys.
+fn flatten(key: &str, value: &Value, leaves: &mut IndexMap<String, String>) {
+    let mut insert = |text: String| {
+        leaves.insert(key.to_owned(), text);
+    };
+    match value {
+        Value::Null => {}
+        Value::Object(table) => {
+            for (name, inner) in table {
+                let mut inside = key.to_owned();
+                let dot = if key.is_empty() { "" } else { "." };
+                let _ = write!(inside, "{dot}{name}");
+                flatten(&inside, inner, leaves);
+            }
+        }
+        Value::String(text) => insert(text.clone()),
+        other => insert(other.to_string()),
+    }
+}

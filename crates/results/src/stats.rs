@@ -101,7 +101,7 @@ pub fn t_quantile(p: f64, freedom: usize) -> f64 {
     student(freedom).inverse_cdf(p)
 }
 
-/// A difference between two schemes with the same arrivals.
+/// A difference between two schemes with the same traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Paired {
     /// `value - baseline`, paired by seed.
@@ -110,8 +110,8 @@ pub struct Paired {
     pub relative: Option<Interval>,
 }
 
-/// The difference of `values` from `baseline`, paired by position. Pairs have the same seed and the
-/// same arrivals, whose influence on both cancels out. `None` without values.
+/// The difference of `values` from `baseline`, paired by position. Pairs have the same seed and so
+/// the same traffic, whose influence on both cancels out. `None` without values.
 ///
 /// # Panics
 /// If the lengths differ.

@@ -1,14 +1,30 @@
-//! What a comparison says about its scenarios: in which settings of transport, hosts and switches
-//! schemes differ.
+//! What a comparison says about its scenarios: whether all schemes get the same arrivals, and in
+//! which settings of transport, hosts and switches they differ.
 
 use indexmap::{IndexMap, IndexSet};
 use serde_json::Value;
 use std::fmt::Write;
 use timeplane_results::{Folder, RunSummary};
+use timeplane_scenario::Workload;
+
+/// The traffic that all schemes of a comparison share.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SharedTraffic {
+    /// The same flows at the same times.
+    Arrivals,
+    /// The same flows. When they start depends on the scheme, because flows wait for others.
+    Work,
+    /// Not known, such as in a comparison of folders with different workloads.
+    #[default]
+    Unknown,
+}
 
 /// Facts of the scenarios of a comparison that are not in its runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Context {
+    traffic: SharedTraffic,
+    /// Workload and fabric of every scenario.
+    demands: Vec<[Value; 2]>,
     /// By scheme of the comparison: the values of its settings.
     schemes: IndexMap<String, IndexMap<String, Setting>>,
 }
@@ -42,10 +58,21 @@ impl Context {
             names.entry(name).or_insert(&run.scheme);
             swept.extend(run.point.keys().map(String::as_str));
         }
+        self.demands.push([scenario["workload"].clone(), scenario["fabric"].clone()]);
+        let first = &self.demands[0];
+        let same = self.demands.iter().all(|demand| demand == first);
+        // Folders may have different files of one name.
+        let apart = self.demands.len() > 1 && reads_files(&scenario["workload"]);
+        self.traffic = if same && !apart { shared_traffic(scenario, &swept) } else { SharedTraffic::Unknown };
         for (name, shown) in names {
             let settings = settings(name, scenario, &swept);
             self.schemes.insert(shown.to_owned(), settings);
         }
+    }
+
+    /// The traffic that all schemes share.
+    pub(super) const fn traffic(&self) -> SharedTraffic {
+        self.traffic
     }
 
     /// One line for each setting in which schemes differ: its key, and each value with its schemes.
@@ -69,6 +96,23 @@ impl Context {
         }
         let values = by_value.iter().map(|(value, schemes)| format!("{value} ({})", schemes.join(", ")));
         (by_value.len() > 1).then(|| format!("{key}: {}", values.collect::<Vec<_>>().join(", ")))
+    }
+}
+
+/// Whether a workload reads a file of sizes, flows or dependences.
+fn reads_files(workload: &Value) -> bool {
+    let mut leaves = IndexMap::new();
+    flatten("", workload, &mut leaves);
+    leaves.keys().any(|key| key.rsplit('.').next().is_some_and(|last| ["file", "prefix", "cdf"].contains(&last)))
+}
+
+fn shared_traffic(scenario: &Value, swept: &IndexSet<&str>) -> SharedTraffic {
+    let decides = ["workload", "workload.shuffle", "workload.shuffle.in_turn"];
+    match serde_json::from_value::<Workload>(scenario["workload"].clone()) {
+        Ok(workload) if workload.starts_depend_on_scheme() => SharedTraffic::Work,
+        Ok(_) if swept.iter().any(|key| decides.contains(key)) => SharedTraffic::Work,
+        Ok(_) => SharedTraffic::Arrivals,
+        Err(_) => SharedTraffic::Unknown,
     }
 }
 

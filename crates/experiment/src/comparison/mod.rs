@@ -6,7 +6,7 @@ mod export;
 mod notes;
 mod text;
 
-pub use context::Context;
+pub use context::{Context, SharedTraffic};
 use indexmap::{IndexMap, IndexSet};
 use std::collections::BTreeMap;
 use timeplane_results::stats::{Equivalence, Interval, LEVEL, MARGIN, Paired, equivalence, paired};

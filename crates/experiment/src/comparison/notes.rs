@@ -1,7 +1,7 @@
 //! The notes below a comparison: how to read its numbers, and what is missing in them. A note
 //! appears only where the table needs it.
 
-use super::{Comparison, Line, UNFINISHED_SHARE};
+use super::{Comparison, Line, SharedTraffic, UNFINISHED_SHARE};
 use timeplane_model::Duration;
 use timeplane_results::Counts;
 
@@ -63,7 +63,12 @@ impl Comparison {
             String::new()
         };
         let baseline = &self.baseline;
-        others.then(|| format!("vs {baseline}: relative difference, paired by seed, on the same arrivals{tests}."))
+        let traffic = match self.context.traffic() {
+            SharedTraffic::Arrivals => ", on the same arrivals",
+            SharedTraffic::Work => ", on the same work",
+            SharedTraffic::Unknown => "",
+        };
+        others.then(|| format!("vs {baseline}: relative difference, paired by seed{traffic}{tests}."))
     }
 
     fn window_note(&self) -> String {

@@ -66,3 +66,41 @@ fn own_switches_and_swept_settings_are_named() {
     let found = differences(&[("a", "transport.tcp = {}"), ("b", "transport.tcp = {}")], &swept);
     assert_eq!(found, ["transport.tcp.min_rto: 200 ms (a), swept (b)."]);
 }
+
+#[test]
+fn the_same_arrivals_are_said_only_where_they_are() {
+    let schemes = [("a", "transport.tcp = {}"), ("b", "transport.tcp = { ecn = true }")];
+    let says = |workload: &str, sweep: &[(&str, &str)]| {
+        let notes = notes(workload, &schemes, sweep);
+        notes.into_iter().find(|note| note.starts_with("vs a: ")).unwrap()
+    };
+    let arrivals = "vs a: relative difference, paired by seed, on the same arrivals; ";
+    let work = "vs a: relative difference, paired by seed, on the same work; ";
+    assert!(says(SHUFFLE, &[]).starts_with(arrivals));
+    let turns = "shuffle = { bytes = \"1 MB\", in_turn = true }";
+    assert!(says(turns, &[]).starts_with(work));
+    let ring = "collective = { operation = \"all_reduce\", bytes = \"1 MB\" }";
+    assert!(says(ring, &[]).starts_with(work));
+    assert!(says(SHUFFLE, &[("workload.shuffle.in_turn", "true")]).starts_with(work));
+    assert!(says(SHUFFLE, &[("workload.shuffle.bytes", "2 MB")]).starts_with(arrivals));
+}
+
+#[test]
+fn folders_with_other_workloads_do_not_share_arrivals() {
+    let scenario = |bytes: &str, rate: &str| {
+        serde_json::json!({ "workload": { "shuffle": { "bytes": bytes } }, "fabric": { "rate": rate } })
+    };
+    let said = |second: serde_json::Value| {
+        let runs = [summary("a", &[], 1, 1.0), summary("b", &[], 1, 1.0)];
+        let mut context = Context::default();
+        context.add(&scenario("1 MB", "10 Gb/s"), [("a", &runs[0])]);
+        context.add(&second, [("a", &runs[1])]);
+        Comparison::new(&runs, &ComparisonOptions { context, ..Default::default() }).notes()[1].clone()
+    };
+    assert_eq!(said(scenario("1 MB", "10 Gb/s")), "vs a: relative difference, paired by seed, on the same arrivals.");
+    assert_eq!(said(scenario("2 MB", "10 Gb/s")), "vs a: relative difference, paired by seed.");
+    assert_eq!(said(scenario("1 MB", "40 Gb/s")), "vs a: relative difference, paired by seed.");
+    let mut file = scenario("1 MB", "10 Gb/s");
+    file["workload"] = serde_json::json!({ "flows": { "file": "flows.csv" } });
+    assert_eq!(said(file), "vs a: relative difference, paired by seed.");
+}

@@ -92,7 +92,7 @@ fn capital(text: &str) -> String {
 /// The relative difference of a line from the baseline, and what a test says about it.
 fn against(line: &Line, cell: &Cell) -> Option<String> {
     let share = cell.difference?.relative?.mean;
-    let test = match cell.is_significant() {
+    let test = match cell.significant {
         Some(true) => "",
         Some(false) => " (not significant)",
         None if cell.untested => " (not tested: unfinished flows)",

@@ -9,7 +9,7 @@ mod text;
 pub use context::{Context, SharedTraffic};
 use indexmap::{IndexMap, IndexSet};
 use std::collections::BTreeMap;
-use timeplane_results::stats::{Equivalence, Interval, LEVEL, MARGIN, Paired, equivalence, paired};
+use timeplane_results::stats::{Equivalence, Interval, LEVEL, MARGIN, Paired, equivalence, holm, paired};
 use timeplane_results::{Bound, Counts, Metric, RunSummary, WindowSummary};
 
 /// The largest share of a line's flows (coflows) that may be unfinished for differences to be
@@ -67,6 +67,11 @@ pub struct Cell {
     pub untested: bool,
     /// The test whether it equals the baseline within the margin; `None` if it is not tested.
     pub equivalence: Option<Equivalence>,
+    /// The p-value of the difference, corrected for all tests of the comparison
+    /// ([`holm`](timeplane_results::stats::holm)); `None` if it is not tested.
+    pub corrected_p_value: Option<f64>,
+    /// Whether the difference is significant after that correction; `None` if it is not tested.
+    pub significant: Option<bool>,
     /// The bound at this point.
     pub bound: Option<f64>,
 }
@@ -102,6 +107,8 @@ pub struct Comparison {
     context: Context,
     windows: Vec<WindowSummary>,
     seeds: usize,
+    /// The number of tested differences.
+    tests: usize,
 }
 
 /// The runs of a scheme at a point, by seed.
@@ -114,6 +121,19 @@ fn total(runs: &Seeds<'_>, counts: impl Fn(&RunSummary) -> Counts) -> Counts {
         finished: a.finished + b.finished,
         unfinished: a.unfinished + b.unfinished,
     })
+}
+
+/// Corrects the p-values of all tested differences for their number, which it returns.
+fn correct(lines: &mut [Line], level: f64) -> usize {
+    let p_value = |cell: &Cell| cell.difference.filter(|_| !cell.untested)?.p_value;
+    let cells = lines.iter_mut().flat_map(|line| &mut line.cells);
+    let (tested, p_values): (Vec<&mut Cell>, Vec<f64>) =
+        cells.filter_map(|cell| p_value(cell).map(|p| (cell, p))).unzip();
+    for (cell, p) in tested.into_iter().zip(holm(&p_values)) {
+        cell.corrected_p_value = Some(p);
+        cell.significant = Some(p < 1.0 - level);
+    }
+    p_values.len()
 }
 
 impl Comparison {
@@ -156,6 +176,7 @@ impl Comparison {
                 lines.push(Line { point, scheme: scheme.to_owned(), seeds, flows, coflows, cells });
             }
         }
+        let tests = correct(&mut lines, options.level);
         Self {
             lines,
             metrics,
@@ -167,6 +188,7 @@ impl Comparison {
             context: options.context.clone(),
             windows: windows.into_values().collect(),
             seeds: all_seeds.len(),
+            tests,
         }
     }
 
@@ -219,15 +241,9 @@ impl Cell {
             unfinished: sides().any(|runs| counts(runs).unfinished > 0),
             untested,
             equivalence,
+            corrected_p_value: None,
+            significant: None,
             bound,
         }
-    }
-
-    /// Whether the interval of the difference excludes 0 (of the relative difference, if it
-    /// exists); `None` without an interval, or if it is not tested.
-    pub fn is_significant(&self) -> Option<bool> {
-        let difference = self.difference.filter(|_| !self.untested)?;
-        let shown = difference.relative.unwrap_or(difference.absolute);
-        shown.half_width.map(|_| shown.excludes_zero())
     }
 }

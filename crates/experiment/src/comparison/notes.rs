@@ -57,8 +57,9 @@ impl Comparison {
         }
         let others = self.lines.iter().any(|l| l.scheme != self.baseline);
         let tests = if self.seeds > 1 {
-            let margin = percent(self.margin);
-            format!("; * significant (the interval excludes 0), = equivalent within {margin}")
+            let (alpha, margin) = (percent(1.0 - self.level), percent(self.margin));
+            let tests = self.tests;
+            format!("; * significant at {alpha} by Holm's correction for {tests} tests, = equivalent within {margin}")
         } else {
             String::new()
         };

@@ -143,7 +143,7 @@ impl Cell {
                 None => quantity.show_difference(difference.absolute.mean, difference.absolute.half_width),
             };
             let same = self.equivalence.is_some_and(|e| e.equivalent);
-            text += match (self.is_significant() == Some(true), same) {
+            text += match (self.significant == Some(true), same) {
                 _ if self.untested => " ?",
                 (true, true) => " *=",
                 (true, false) => " *",

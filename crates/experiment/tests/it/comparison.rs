@@ -116,7 +116,7 @@ fn a_scheme_that_finishes_fewer_flows_gains_nothing_by_it() {
     // The median is exact, but so many flows are unfinished that nothing is tested.
     assert!(!cells[1].lower_bound && (cells[1].value.unwrap().mean - 6.02e9).abs() < 1e6, "{text}");
     for cell in &cells[..3] {
-        assert!(cell.untested && cell.equivalence.is_none() && cell.is_significant().is_none(), "{text}");
+        assert!(cell.untested && cell.equivalence.is_none() && cell.significant.is_none(), "{text}");
     }
     assert!(!cells[3].unfinished && !cells[3].untested && cells[3].equivalence.unwrap().equivalent, "{text}");
     assert!(!text.contains(" *\n") && text.contains(" ?") && text.contains(">= "), "{text}");
@@ -144,8 +144,28 @@ fn a_few_unfinished_flows_leave_means_and_exact_percentiles_tested() {
     let comparison = two(|_| Some(12.0), |i| (i != 1 && i != 7).then_some(6.0));
     let cells = &comparison.lines()[1].cells;
     assert_eq!(cells.iter().map(|c| c.untested).collect::<Vec<_>>(), [false, false, true, false]);
-    assert_eq!(cells[0].is_significant(), Some(true));
+    assert_eq!(cells[0].significant, Some(true));
     assert!(cells[0].lower_bound && cells[0].unfinished);
+}
+
+#[test]
+fn stars_are_corrected_for_the_number_of_tests() {
+    // Relative differences of -10, -8 and -5 %, whose p-value is 0.034.
+    let mut runs: Vec<RunSummary> = (1..=3).map(|seed| summary("tcp", &[], seed, 1.0)).collect();
+    runs.extend([(1, 0.9), (2, 0.92), (3, 0.95)].map(|(seed, factor)| summary("planned", &[], seed, factor)));
+    let cell = |metrics: &[&str]| {
+        let metrics = metrics.iter().map(|name| Metric::named(name).unwrap()).collect();
+        let comparison = Comparison::new(&runs, &ComparisonOptions { metrics, ..Default::default() });
+        (comparison.lines()[1].cells[0].clone(), comparison.to_text(120))
+    };
+    let (alone, text) = cell(&["fct_mean"]);
+    assert!(alone.significant == Some(true) && text.contains("-7.7 ± 6.3 % *\n"), "{text}");
+    let (one_of_four, text) = cell(&["fct_mean", "fct_p50", "fct_p95", "fct_max"]);
+    assert_eq!(one_of_four.difference, alone.difference, "the plain interval stays");
+    assert!(one_of_four.significant == Some(false) && text.contains("-7.7 ± 6.3 % "), "{text}");
+    assert!(!text.contains(" *\n") && text.contains("Holm's correction for 4 tests"), "{text}");
+    let p_value = alone.difference.unwrap().p_value.unwrap();
+    assert!((one_of_four.corrected_p_value.unwrap() - 4.0 * p_value).abs() < 0.01, "{one_of_four:?}");
 }
 
 #[test]

@@ -119,9 +119,9 @@ pub struct RunFacts {
 /// The summary of a run. Times are in ps.
 ///
 /// Means and percentiles are over measured flows (coflows). One that did not finish counts with the
-/// time from its arrival to the end of the run, so that numbers that depend on it are lower bounds;
-/// see [`lower_bounds`](Self::lower_bounds). `None` is a number that does not exist, such as the mean
-/// of no values.
+/// time from its arrival to the end of the run. Numbers that depend on it are lower bounds: see
+/// [`lower_bounds`](Self::lower_bounds). `None` is a number that does not exist, such as the mean of
+/// no values.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunSummary {
     /// Name of the scheme.

@@ -140,3 +140,56 @@ fn table(comparison: &Comparison) -> String {
     html += "</tbody></table></div>\n";
     html
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use timeplane_experiment::ComparisonOptions;
+    use timeplane_results::{FlowRow, RunFacts, RunSummary, Summarizer, WindowSummary};
+
+    /// A run of four flows that ends after 5 us. The first flow takes 1 us, the others `fct_ps`.
+    fn run(scheme: &str, fct_ps: Option<i64>) -> RunSummary {
+        let mut summarizer = Summarizer::new();
+        for flow in 0..4 {
+            summarizer.flow(&FlowRow {
+                flow,
+                coflow: None,
+                source: 0,
+                destination: 1,
+                size_bytes: 1000,
+                start_ps: 0,
+                fct_ps: if flow == 0 { Some(1_000_000) } else { fct_ps },
+                received_bytes: 1000,
+                ideal_ps: 1_000_000,
+                measured: true,
+                retransmissions: 0,
+                timeouts: 0,
+            });
+        }
+        let window = WindowSummary { measure_ps: Some(1_000_000), ..WindowSummary::default() };
+        summarizer.finish(RunFacts { scheme: scheme.into(), window, simulated_ps: 5_000_000, ..RunFacts::default() })
+    }
+
+    fn sentences(runs: &[RunSummary]) -> String {
+        answer(&Comparison::new(runs, &ComparisonOptions::default()))
+    }
+
+    #[test]
+    fn a_scheme_with_unfinished_flows_is_not_called_the_best() {
+        let tcp = run("tcp", Some(4_600_000));
+        let html = sentences(&[tcp.clone(), run("planned", Some(1_000_000))]);
+        assert!(html.contains("FCT mean is lowest under <b>planned</b>: 1.00 us."), "{html}");
+        assert!(html.contains("Against tcp: planned -73.0 % (one seed)."), "{html}");
+        // Three of four flows have waited for 5 us each.
+        let slow = run("tcp", Some(4_999_999_999));
+        let html = sentences(&[slow, run("planned", None)]);
+        assert!(html.contains("FCT mean has no known lowest; under <b>planned</b> it is at least 4.00 us."), "{html}");
+        assert!(html.contains("planned -99.9 % (not tested: unfinished flows)"), "{html}");
+        // A lower bound above the mean of another scheme does not matter.
+        let html = sentences(&[tcp, run("planned", None)]);
+        assert!(html.contains("FCT mean is lowest under <b>tcp</b>: 3.70 us."), "{html}");
+        assert!(html.contains("&gt;= 4.00 us !"), "{html}");
+        let html = sentences(&[run("planned", None)]);
+        assert!(html.contains("FCT mean under <b>planned</b> is at least 4.00 us."), "{html}");
+    }
+}

@@ -610,7 +610,9 @@ mod tests {
         let (all, some) = (run(true), run(false));
         let has = |runs: &[&RunSummary]| {
             let batch = summary_batch(runs.iter().map(|&run| ("key", run)));
-            batch.column_by_name("lower_bounds").map(|c| c.as_string::<i32>().iter().map(|v| v.map(str::to_owned)).collect::<Vec<_>>())
+            batch
+                .column_by_name("lower_bounds")
+                .map(|c| c.as_string::<i32>().iter().map(|v| v.map(str::to_owned)).collect::<Vec<_>>())
         };
         assert_eq!(has(&[&all]), None::<Vec<Option<String>>>);
         let cct = ["mean", "p50", "p95", "p99", "max"].map(|part| format!("cct_{part}_ps")).join(" ");

@@ -219,9 +219,7 @@ impl Cell {
     ) -> Self {
         let values: Vec<f64> = mine.values().filter_map(|r| metric.value(r)).collect();
         let partner = |seed| baseline.and_then(|base| base.get(seed));
-        let pairs = mine
-            .iter()
-            .filter_map(|(seed, run)| Some((metric.value(run)?, metric.value(partner(seed)?)?)));
+        let pairs = mine.iter().filter_map(|(seed, run)| Some((metric.value(run)?, metric.value(partner(seed)?)?)));
         let (own, theirs): (Vec<f64>, Vec<f64>) = pairs.unzip();
         let difference = paired(&own, &theirs, options.level);
         let sides = [Some(mine), baseline.filter(|_| difference.is_some())];

@@ -35,7 +35,9 @@ impl Comparison {
         }
         if cells().any(|c| c.untested) {
             let share = percent(UNFINISHED_SHARE);
-            notes.push(format!("? not tested: on either side more than {share} did not finish, or a percentile is a lower bound."));
+            notes.push(format!(
+                "? not tested: on either side more than {share} did not finish, or a percentile is a lower bound."
+            ));
         }
         notes.extend(self.missing_notes());
         notes

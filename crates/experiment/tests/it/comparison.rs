@@ -124,7 +124,10 @@ fn a_scheme_that_finishes_fewer_flows_gains_nothing_by_it() {
     let json = comparison.to_json();
     let cell = &json["lines"][1]["metrics"]["fct_mean_ps"];
     assert_eq!((&cell["significant"], &cell["equivalence"]), (&serde_json::Value::Null, &serde_json::Value::Null));
-    assert_eq!((&cell["untested"], &cell["lower_bound"], &cell["unfinished"]), (&true.into(), &true.into(), &true.into()));
+    assert_eq!(
+        (&cell["untested"], &cell["lower_bound"], &cell["unfinished"]),
+        (&true.into(), &true.into(), &true.into())
+    );
 }
 
 #[test]

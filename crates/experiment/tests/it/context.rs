@@ -46,14 +46,18 @@ fn settings_of_transport_that_differ_are_listed() {
     let found = differences(&[("a", cubic), ("b", &fair)], &[]);
     assert_eq!(found, ["ecmp: flow (a), packet (b).", "nic.discipline: fifo (a), round_robin (b)."]);
     let limited = "transport.tcp = { receive_window = \"1 MB\" }";
-    assert_eq!(differences(&[("a", cubic), ("b", limited)], &[]), ["transport.tcp.receive_window: default (a), 1 MB (b)."]);
+    assert_eq!(
+        differences(&[("a", cubic), ("b", limited)], &[]),
+        ["transport.tcp.receive_window: default (a), 1 MB (b)."]
+    );
 }
 
 #[test]
 fn a_plan_is_another_queue_and_another_transport_has_other_settings() {
     let slots = "transport.raw = {}\nplan.tdma = {}";
     let found = differences(&[("tcp", "transport.tcp = { min_rto = \"5 ms\" }"), ("slots", slots)], &[]);
-    let expected = ["transport: tcp (tcp), raw (slots).", "nic.discipline: fifo (tcp), as planned, by destination (slots)."];
+    let expected =
+        ["transport: tcp (tcp), raw (slots).", "nic.discipline: fifo (tcp), as planned, by destination (slots)."];
     assert_eq!(found, expected);
 }
 
@@ -87,9 +91,7 @@ fn the_same_arrivals_are_said_only_where_they_are() {
 
 #[test]
 fn folders_with_other_workloads_do_not_share_arrivals() {
-    let scenario = |bytes: &str, rate: &str| {
-        serde_json::json!({ "workload": { "shuffle": { "bytes": bytes } }, "fabric": { "rate": rate } })
-    };
+    let scenario = |bytes: &str, rate: &str| serde_json::json!({ "workload": { "shuffle": { "bytes": bytes } }, "fabric": { "rate": rate } });
     let said = |second: serde_json::Value| {
         let runs = [summary("a", &[], 1, 1.0), summary("b", &[], 1, 1.0)];
         let mut context = Context::default();

@@ -1,7 +1,7 @@
 //! Integration tests of `timeplane-experiment`, in one binary.
 
+mod checks;
 #[path = "../../../results/tests/it/common/mod.rs"]
 mod common;
-mod checks;
 mod comparison;
 mod context;

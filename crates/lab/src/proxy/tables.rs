@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use timeplane_experiment::PlannedRun;
 use timeplane_model::{Duration, Fabric, NodeId};
 use timeplane_results::{
-    ControlRow, Distribution, DropRow, FlowRow, LowerBounds, Recorder, ResultsError, RttRow, RunFacts, RunSummary, Summarizer,
-    Tally, WindowSummary,
+    ControlRow, Distribution, DropRow, FlowRow, LowerBounds, Recorder, ResultsError, RttRow, RunFacts, RunSummary,
+    Summarizer, Tally, WindowSummary,
 };
 use timeplane_scenario::Scenario;
 use timeplane_workload::{FlowArrival, IdealPath};

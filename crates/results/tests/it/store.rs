@@ -240,6 +240,8 @@ fn the_manifest_is_replaced_in_one_step() {
         format: FORMAT,
         name: "study".into(),
         version: "0.1.0".into(),
+        program: String::new(),
+        commit: None,
         source: Some("seed = 1\n".into()),
         set: vec![("seeds".into(), "2".into())],
         scenario: json!({ "b": 1, "a": [0.1, null] }),

@@ -58,7 +58,7 @@ impl Comparison {
             return Some(format!("There is no run of the baseline `{}`: no differences are shown.", self.baseline));
         }
         let others = self.lines.iter().any(|l| l.scheme != self.baseline);
-        let tests = if self.seeds > 1 {
+        let tests = if self.tests > 0 {
             let (alpha, margin) = (percent(1.0 - self.level), percent(self.margin));
             let tests = self.tests;
             format!("; * significant at {alpha} by Holm's correction for {tests} tests, = equivalent within {margin}")

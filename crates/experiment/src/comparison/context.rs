@@ -26,12 +26,12 @@ pub struct Context {
     /// Workload and fabric of every scenario.
     demands: Vec<[Value; 2]>,
     /// By scheme of the comparison: the values of its settings.
-    schemes: IndexMap<String, IndexMap<String, Setting>>,
+    schemes: IndexMap<String, IndexMap<String, Effect>>,
 }
 
-/// A setting of a scheme.
+/// The effect of a setting in a scheme.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Setting {
+enum Effect {
     /// A value as text.
     Is(String),
     /// It has no effect in this scheme.
@@ -89,9 +89,9 @@ impl Context {
         for (scheme, settings) in &self.schemes {
             let of_family = |family: &String| settings.keys().any(|k| k.starts_with(family));
             match settings.get(key) {
-                Some(Setting::Is(value)) => by_value.entry(value).or_default().push(scheme),
+                Some(Effect::Is(value)) => by_value.entry(value).or_default().push(scheme),
                 None if family.as_ref().is_none_or(of_family) => by_value.entry("default").or_default().push(scheme),
-                Some(Setting::Idle) | None => {}
+                Some(Effect::Idle) | None => {}
             }
         }
         let values = by_value.iter().map(|(value, schemes)| format!("{value} ({})", schemes.join(", ")));
@@ -117,7 +117,7 @@ fn shared_traffic(scenario: &Value, swept: &IndexSet<&str>) -> SharedTraffic {
 }
 
 /// The settings of a scheme that decide how its transport behaves, by their keys.
-fn settings(name: &str, scenario: &Value, swept: &IndexSet<&str>) -> IndexMap<String, Setting> {
+fn settings(name: &str, scenario: &Value, swept: &IndexSet<&str>) -> IndexMap<String, Effect> {
     let scheme = &scenario["scheme"][name];
     let mut leaves = IndexMap::new();
     if let Some(kind) = scheme["transport"].as_object().and_then(|t| t.keys().next()) {
@@ -133,26 +133,26 @@ fn settings(name: &str, scenario: &Value, swept: &IndexSet<&str>) -> IndexMap<St
         own.as_object().into_iter().flat_map(|own| own.keys()).map(|key| format!("fabric.switch.{key}")).collect();
     leaves.retain(|key, _| !replaced.iter().any(|table| key.starts_with(table)));
     flatten("fabric.switch", own, &mut leaves);
-    let mut settings: IndexMap<String, Setting> = leaves.into_iter().map(|(k, v)| (k, Setting::Is(v))).collect();
+    let mut settings: IndexMap<String, Effect> = leaves.into_iter().map(|(k, v)| (k, Effect::Is(v))).collect();
     let congestion = scheme["transport"]["tcp"]["congestion"].as_str();
     // DCTCP uses ECN in any case. Only CUBIC has a variant of slow start.
     if congestion == Some("dctcp") {
-        settings.insert("transport.tcp.ecn".to_owned(), Setting::Is("true".to_owned()));
+        settings.insert("transport.tcp.ecn".to_owned(), Effect::Is("true".to_owned()));
     }
     if congestion.is_some_and(|c| c != "cubic") {
-        settings.insert("transport.tcp.hystart".to_owned(), Setting::Idle);
+        settings.insert("transport.tcp.hystart".to_owned(), Effect::Idle);
     }
     // Gates decide which of a host's queues sends, one queue for each destination.
     let gated = scheme["plan"].as_object().is_some_and(|plan| !plan.contains_key("flyways"));
     if gated {
-        settings.insert("nic.discipline".to_owned(), Setting::Is("as planned, by destination".to_owned()));
+        settings.insert("nic.discipline".to_owned(), Effect::Is("as planned, by destination".to_owned()));
     }
     for key in swept {
         let Some(key) = key.strip_prefix("scheme.").and_then(|k| k.strip_prefix(name)?.strip_prefix('.')) else {
             continue;
         };
         let within = |k: &str| k == key || k.strip_prefix(key).is_some_and(|rest| rest.starts_with('.'));
-        settings.iter_mut().filter(|(k, _)| within(k)).for_each(|(_, v)| *v = Setting::Is("swept".to_owned()));
+        settings.iter_mut().filter(|(k, _)| within(k)).for_each(|(_, v)| *v = Effect::Is("swept".to_owned()));
     }
     settings
 }

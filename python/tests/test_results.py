@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import timeplane as tp
+from timeplane._html import comparison
 
 
 def test_tables_are_arrow_for_everybody(results):
@@ -88,6 +89,19 @@ def test_the_comparison_speaks_to_people_and_programs(results):
     assert results.compare(baseline="cubic", metrics=["fct_p99"]).to_dict()["baseline"] == "cubic"
     with pytest.raises(KeyError):
         results.compare(metrics=["nonsense"])
+
+
+def test_a_notebook_shows_lower_bounds_and_what_is_not_tested():
+    def cell(mean: float, **marks: object) -> dict:
+        plain = {"lower_bound": False, "unfinished": False, "untested": False, "significant": None, "difference": None, "bound": None}
+        return plain | {"value": {"mean": mean, "half_width": None}} | marks
+
+    difference = {"relative": {"mean": -0.5}, "absolute": {"mean": -6e9}}
+    cells = [cell(12e9), cell(6e9, lower_bound=True, unfinished=True, untested=True, difference=difference)]
+    lines = [{"point": {}, "scheme": name, "metrics": {"fct_mean_ps": c}} for name, c in zip(("tcp", "planned"), cells, strict=True)]
+    html = comparison({"lines": lines, "baseline": "tcp", "bounds": []}, {"fct_mean_ps": "FCT mean"}, [])
+    assert "<td>12.0 ms</td>" in html
+    assert '<td>&gt;= 6.00 ms !<span class="d">-50.0 % ?</span></td>' in html
 
 
 def test_a_folder_opens_again(make, tmp_path):

@@ -48,7 +48,7 @@ def _difference(metric: str, cell: Mapping[str, Any]) -> str:
     else:
         text = ("+" if absolute["mean"] >= 0 else "") + quantity(metric, absolute["mean"], absolute.get("half_width"))
     equal = (cell.get("equivalence") or {}).get("equivalent")
-    return text + (" *" if cell.get("significant") else "") + (" =" if equal else "")
+    return text + (" ?" if cell.get("untested") else "") + (" *" if cell.get("significant") else "") + (" =" if equal else "")
 
 
 def comparison(values: Mapping[str, Any], labels: Mapping[str, str], notes: Sequence[str]) -> str:
@@ -75,9 +75,9 @@ def comparison(values: Mapping[str, Any], labels: Mapping[str, str], notes: Sequ
             if cell["value"] is None:
                 cells.append("<td>-</td>")
                 continue
-            text = quantity(metric, cell["value"]["mean"], cell["value"].get("half_width"))
-            counts = line["coflows" if metric.startswith("cct") else "flows"]
-            if metric.startswith(("fct", "slowdown", "cct")) and counts["unfinished"]:
+            text = "&gt;= " if cell["lower_bound"] else ""
+            text += quantity(metric, cell["value"]["mean"], cell["value"].get("half_width"))
+            if cell["unfinished"]:
                 text += " !"
             if cell["difference"]:
                 text += f'<span class="d">{escape(_difference(metric, cell))}</span>'

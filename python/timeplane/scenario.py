@@ -1992,6 +1992,11 @@ class Check(Values):
     """Check the ratio to the mean of this scheme instead."""
     relative_to_bound: bool = False
     """Check the ratio to the theoretical bound for `[fabric]` instead."""
+    allow_unfinished: float | None = None
+    """Flows that may be unfinished in all runs of a point, under this scheme and under that of
+    `relative_to`: a number, or below 1 a share of the measured flows. The check fails if there are
+    more. For metrics of coflows, coflows count instead. Default: none.
+    """
 
 
 @dataclass(kw_only=True)

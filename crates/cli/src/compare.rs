@@ -6,7 +6,7 @@ use crate::{CompareArgs, output};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use timeplane_experiment::say;
-use timeplane_experiment::{Comparison, ComparisonOptions};
+use timeplane_experiment::{Comparison, ComparisonOptions, Context};
 use timeplane_results::{Folder, Metric, ResultsError, RunSummary};
 
 pub fn compare(args: &CompareArgs) -> Result<(), Failure> {
@@ -26,7 +26,9 @@ pub fn compare(args: &CompareArgs) -> Result<(), Failure> {
     };
     let metrics = args.metrics.iter().map(metric).collect::<Result<_, _>>()?;
     let bounds = Folder::bounds(&folders);
-    let options = ComparisonOptions { baseline: args.baseline.clone(), metrics, bounds, ..Default::default() };
+    let context = Context::of_folders(&folders);
+    let baseline = args.baseline.clone();
+    let options = ComparisonOptions { baseline, metrics, bounds, context, ..Default::default() };
     let all: usize = folders.iter().map(|f| f.manifest.runs.len()).sum();
     let runs: Vec<RunSummary> = folders.into_iter().flat_map(|f| f.runs).map(|r| r.summary).collect();
     let comparison = Comparison::new(&runs, &options);

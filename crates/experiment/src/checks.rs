@@ -1,11 +1,11 @@
 //! The `[[check]]` tables of a scenario: limits on metrics, absolute, relative to another scheme,
 //! or relative to a bound.
 
-use crate::comparison::{Comparison, ComparisonOptions};
+use crate::comparison::{Comparison, ComparisonOptions, Line};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use timeplane_model::nearest;
-use timeplane_results::{Bound, Metric, RunSummary};
+use timeplane_results::{Bound, Metric, RunSummary, Scope};
 use timeplane_scenario::{Check, Limit, Loaded};
 
 /// An invalid check: its place, what is wrong and what is expected.
@@ -23,7 +23,46 @@ pub struct Checked {
     point: String,
     /// The mean or ratio; `None` if a run has no value.
     value: Option<f64>,
+    /// Whether the value is a lower bound of the true one.
+    lower_bound: bool,
+    /// A scheme with more unfinished flows than the check allows.
+    unfinished: Option<Unfinished>,
     met: bool,
+}
+
+/// A scheme with more unfinished flows or coflows than a check allows.
+#[derive(Clone, Debug)]
+struct Unfinished {
+    scheme: String,
+    /// `flows` or `coflows`.
+    what: &'static str,
+    unfinished: u64,
+    measured: u64,
+    allowed: u64,
+}
+
+impl Unfinished {
+    /// `None` if a line has no more unfinished flows than allowed.
+    fn find(check: &Check, metric: Metric, line: &Line) -> Option<Self> {
+        let (what, counts) = match metric.scope() {
+            Scope::Coflows => ("coflows", line.coflows),
+            Scope::Flows | Scope::Run => ("flows", line.flows),
+        };
+        let (unfinished, measured) = (counts.unfinished, counts.measured);
+        let allowed = check.unfinished_of(measured);
+        let scheme = line.scheme.clone();
+        (unfinished > allowed).then_some(Self { scheme, what, unfinished, measured, allowed })
+    }
+
+    /// `2 of 80 flows of cubic did not finish: expected none, see allow_unfinished`
+    fn to_text(&self) -> String {
+        let Self { scheme, what, unfinished, measured, allowed } = self;
+        let expected = match allowed {
+            0 => "expected none".to_owned(),
+            n => format!("expected at most {n}"),
+        };
+        format!("{unfinished} of {measured} {what} of {scheme} did not finish: {expected}, see `allow_unfinished`")
+    }
 }
 
 /// Validates the checks and returns their metrics, in order.
@@ -104,8 +143,9 @@ pub fn evaluate(loaded: &Loaded, metrics: &[Metric], runs: &[RunSummary], bounds
             // A mean over only some of the seeds does not count.
             let complete = |count: u64, seeds: usize| count == seeds as u64;
             let mean = cell.value.filter(|v| complete(v.count, line.seeds.len())).map(|v| v.mean);
-            let value = if let Some(other) = &check.relative_to {
-                let other = comparison.lines().iter().find(|l| l.scheme == *other && l.point == line.point);
+            let is_other = |l: &&Line| check.relative_to.as_ref() == Some(&l.scheme) && l.point == line.point;
+            let other = comparison.lines().iter().find(is_other);
+            let value = if check.relative_to.is_some() {
                 let theirs = other.and_then(|l| l.cells[number].value.filter(|v| complete(v.count, l.seeds.len())));
                 mean.zip(theirs).map(|(own, theirs)| own / theirs.mean)
             } else if check.relative_to_bound {
@@ -118,8 +158,13 @@ pub fn evaluate(loaded: &Loaded, metrics: &[Metric], runs: &[RunSummary], bounds
                     && check.at_least.is_none_or(|least| v >= least.value())
             };
             let point: Vec<String> = line.point.iter().map(|(key, value)| format!("{key} = {value}")).collect();
-            let met = value.is_some_and(within);
-            all.push(Checked { number, check: check.clone(), metric, point: point.join(", "), value, met });
+            let mut sides = [Some(line), other].into_iter().flatten();
+            let unfinished = sides.find_map(|side| Unfinished::find(check, metric, side));
+            let met = unfinished.is_none() && value.is_some_and(within);
+            // A ratio to a lower bound is not bounded.
+            let lower_bound = cell.lower_bound && !other.is_some_and(|l| l.cells[number].lower_bound);
+            let (check, point) = (check.clone(), point.join(", "));
+            all.push(Checked { number, check, metric, point, value, lower_bound, unfinished, met });
         }
     }
     all
@@ -157,6 +202,16 @@ pub fn to_json(all: &[Checked]) -> Value {
             "at_least": c.check.at_least.map(Limit::value),
             "at_most": c.check.at_most.map(Limit::value),
             "value": c.value,
+            "lower_bound": c.lower_bound,
+            "unfinished": c.unfinished.as_ref().map(|u| {
+                json!({
+                    "scheme": u.scheme,
+                    "of": u.what,
+                    "unfinished": u.unfinished,
+                    "measured": u.measured,
+                    "allowed": u.allowed,
+                })
+            }),
             "met": c.met,
         })
     };
@@ -174,12 +229,14 @@ impl Checked {
             None if self.check.relative_to_bound => " times its bound".to_owned(),
             None => String::new(),
         };
+        let at_least_is = if self.lower_bound { "is at least" } else { "is" };
         let is = match self.value {
-            Some(value) => format!("is {}{of}", number(value)),
+            Some(value) => format!("{at_least_is} {}{of}", number(value)),
             None => "is unknown: a run has no value".to_owned(),
         };
         let limits = [at_least.map(|l| format!("at least {l}")), at_most.map(|l| format!("at most {l}"))];
         let limits: Vec<String> = limits.into_iter().flatten().collect();
-        format!("{scheme}{at}: {} {is}, expected {}", self.metric.label(), limits.join(" and "))
+        let unfinished = self.unfinished.as_ref().map_or(String::new(), |u| format!("; {}", u.to_text()));
+        format!("{scheme}{at}: {} {is}, expected {}{unfinished}", self.metric.label(), limits.join(" and "))
     }
 }

@@ -1,7 +1,7 @@
 //! An experiment: all runs of a scenario and the folder of their results. It prepares points, runs
 //! what is missing, and compares what is complete.
 
-use crate::comparison::{Comparison, ComparisonOptions};
+use crate::comparison::{Comparison, ComparisonOptions, Context};
 use crate::driver::{Driver, Prepared, Progress, Pulse, Watch};
 use crate::error::ExperimentError;
 use crate::manifest::{PROGRAM, comparison_bounds, manifest};
@@ -295,7 +295,9 @@ impl<D: Driver> Experiment<D> {
         // Other shares may be writing the same tables.
         let summaries = if self.alone { self.store.combine(&listed)? } else { self.store.answers(&listed)? };
         let complete = counting.iter().map(|&r| &all[r]).filter(|run| self.store.is_complete(&run.key));
-        let options = ComparisonOptions { bounds, ..Default::default() };
+        let mut context = Context::default();
+        context.add(&self.about.scenario, summaries.iter().map(|run| (run.scheme.as_str(), run)));
+        let options = ComparisonOptions { bounds, context, ..Default::default() };
         Ok(Outcome {
             directory: self.store.dir().to_owned(),
             comparison: Comparison::new(&summaries, &options),

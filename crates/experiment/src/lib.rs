@@ -27,7 +27,7 @@ mod say;
 mod sweep;
 
 pub use answer::Answer;
-pub use comparison::{Cell, Comparison, ComparisonOptions, Line};
+pub use comparison::{Cell, Comparison, ComparisonOptions, Context, Line, SharedTraffic, UNFINISHED_SHARE};
 pub use driver::{Driver, Prepared, Progress, Pulse, Watch};
 pub use error::ExperimentError;
 pub use exit::ExitCode;

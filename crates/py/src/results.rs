@@ -10,7 +10,7 @@ use pyo3::exceptions::{PyIndexError, PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use timeplane_experiment::ComparisonOptions;
+use timeplane_experiment::{ComparisonOptions, Context};
 use timeplane_results::{CompleteRun, Folder, Manifest, Metric, ResultsError, RunSummary, summary_batch, tables};
 
 /// The completed runs of a results folder.
@@ -142,7 +142,9 @@ impl Results {
         };
         let metrics = metrics.iter().map(metric).collect::<PyResult<_>>()?;
         let bounds = self.manifest.bounds.clone();
-        let options = ComparisonOptions { baseline, metrics, bounds, ..Default::default() };
+        let mut context = Context::default();
+        context.add(&self.manifest.scenario, self.runs.iter().map(|run| (run.scheme.as_str(), &run.summary)));
+        let options = ComparisonOptions { baseline, metrics, bounds, context, ..Default::default() };
         Ok(Comparison(timeplane_experiment::Comparison::new(&self.summaries(), &options)))
     }
 }

@@ -49,24 +49,29 @@ fn sentence(lines: &[Line], comparison: &Comparison, several: bool) -> Option<St
     }
     let extreme = if higher { "highest" } else { "lowest" };
     let (label, shown) = (escape(&capital(metric.label())), escape(&metric.show(value.mean)));
-    let _ = match valued().count() {
-        1 => write!(text, "{label} under <b>{}</b> is {shown}", escape(&best.scheme)),
-        _ => write!(text, "{label} is {extreme} under <b>{}</b>: {shown}", escape(&best.scheme)),
+    let scheme = escape(&best.scheme);
+    let _ = match (valued().count(), cell.lower_bound) {
+        (1, false) => write!(text, "{label} under <b>{scheme}</b> is {shown}"),
+        (_, false) => write!(text, "{label} is {extreme} under <b>{scheme}</b>: {shown}"),
+        (1, true) => write!(text, "{label} under <b>{scheme}</b> is at least {shown}"),
+        // Another scheme may be better once all flows have finished.
+        (_, true) => write!(text, "{label} has no known {extreme}; under <b>{scheme}</b> it is at least {shown}"),
     };
     match cell.bound {
         Some(bound) if bound > 0.0 => {
             let labels = comparison.bounds().iter().filter(|b| b.metric == metric).map(|b| b.label.as_str());
             let label = escape(labels.into_iter().next().unwrap_or("theory"));
+            let at_least = if cell.lower_bound { "at least " } else { "" };
             let _ = write!(
                 text,
-                ", {:.3} times the bound of {} ({label}).",
+                ", {at_least}{:.3} times the bound of {} ({label}).",
                 value.mean / bound,
                 escape(&metric.show(bound))
             );
         }
         _ => text.push('.'),
     }
-    let others: Vec<String> = valued().filter_map(|(line, cell, _)| Some(against(line, difference(cell)?))).collect();
+    let others: Vec<String> = valued().filter_map(|(line, cell, _)| against(line, cell)).collect();
     if !others.is_empty() {
         let _ = write!(text, " Against {}: {}.", escape(comparison.baseline()), others.join("; "));
     }
@@ -84,18 +89,16 @@ fn capital(text: &str) -> String {
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// The relative difference from the baseline, and whether it is significant.
-fn difference(cell: &Cell) -> Option<(f64, Option<bool>)> {
-    Some((cell.difference?.relative?.mean, cell.is_significant()))
-}
-
-fn against(line: &Line, (share, beyond): (f64, Option<bool>)) -> String {
-    let chance = match beyond {
+/// The relative difference of a line from the baseline, and what a test says about it.
+fn against(line: &Line, cell: &Cell) -> Option<String> {
+    let share = cell.difference?.relative?.mean;
+    let test = match cell.significant {
         Some(true) => "",
         Some(false) => " (not significant)",
+        None if cell.untested => " (not tested: unfinished flows)",
         None => " (one seed)",
     };
-    format!("{} {:+.1} %{chance}", escape(&line.scheme), 100.0 * share)
+    Some(format!("{} {:+.1} %{test}", escape(&line.scheme), 100.0 * share))
 }
 
 /// The table as it is in a terminal.
@@ -136,4 +139,57 @@ fn table(comparison: &Comparison) -> String {
     }
     html += "</tbody></table></div>\n";
     html
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use timeplane_experiment::ComparisonOptions;
+    use timeplane_results::{FlowRow, RunFacts, RunSummary, Summarizer, WindowSummary};
+
+    /// A run of four flows that ends after 5 us. The first flow takes 1 us, the others `fct_ps`.
+    fn run(scheme: &str, fct_ps: Option<i64>) -> RunSummary {
+        let mut summarizer = Summarizer::new();
+        for flow in 0..4 {
+            summarizer.flow(&FlowRow {
+                flow,
+                coflow: None,
+                source: 0,
+                destination: 1,
+                size_bytes: 1000,
+                start_ps: 0,
+                fct_ps: if flow == 0 { Some(1_000_000) } else { fct_ps },
+                received_bytes: 1000,
+                ideal_ps: 1_000_000,
+                measured: true,
+                retransmissions: 0,
+                timeouts: 0,
+            });
+        }
+        let window = WindowSummary { measure_ps: Some(1_000_000), ..WindowSummary::default() };
+        summarizer.finish(RunFacts { scheme: scheme.into(), window, simulated_ps: 5_000_000, ..RunFacts::default() })
+    }
+
+    fn sentences(runs: &[RunSummary]) -> String {
+        answer(&Comparison::new(runs, &ComparisonOptions::default()))
+    }
+
+    #[test]
+    fn a_scheme_with_unfinished_flows_is_not_called_the_best() {
+        let tcp = run("tcp", Some(4_600_000));
+        let html = sentences(&[tcp.clone(), run("planned", Some(1_000_000))]);
+        assert!(html.contains("FCT mean is lowest under <b>planned</b>: 1.00 us."), "{html}");
+        assert!(html.contains("Against tcp: planned -73.0 % (one seed)."), "{html}");
+        // Three of four flows have waited for 5 us each.
+        let slow = run("tcp", Some(4_999_999_999));
+        let html = sentences(&[slow, run("planned", None)]);
+        assert!(html.contains("FCT mean has no known lowest; under <b>planned</b> it is at least 4.00 us."), "{html}");
+        assert!(html.contains("planned -99.9 % (not tested: unfinished flows)"), "{html}");
+        // A lower bound above the mean of another scheme does not matter.
+        let html = sentences(&[tcp, run("planned", None)]);
+        assert!(html.contains("FCT mean is lowest under <b>tcp</b>: 3.70 us."), "{html}");
+        assert!(html.contains("&gt;= 4.00 us !"), "{html}");
+        let html = sentences(&[run("planned", None)]);
+        assert!(html.contains("FCT mean under <b>planned</b> is at least 4.00 us."), "{html}");
+    }
 }

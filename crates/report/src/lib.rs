@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use timeplane_experiment::{Comparison, ComparisonOptions};
+use timeplane_experiment::{Comparison, ComparisonOptions, Context};
 use timeplane_results::{Bound, Folder, RunSummary};
 
 /// The default limit of rows of the schedule, of queues and of air links: 512 hosts for 4,000
@@ -56,7 +56,8 @@ impl ReportPage {
             return Err(ReportError::Nothing { folders: names.join(" and ") });
         }
         let bounds: Vec<Bound> = Folder::bounds(folders);
-        let comparison = Comparison::new(&summaries, &ComparisonOptions { bounds, ..Default::default() });
+        let context = Context::of_folders(folders);
+        let comparison = Comparison::new(&summaries, &ComparisonOptions { bounds, context, ..Default::default() });
         let mut book = tables::Book::new(folders, rows);
         let charts = json!({
             "level": timeplane_results::stats::LEVEL,

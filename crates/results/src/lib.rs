@@ -14,6 +14,7 @@
 //! All files depend on the rows only: they hold no wall-clock time and no host name, and never
 //! follow the order of a hash map.
 
+mod distribution;
 mod error;
 mod human;
 mod metric;
@@ -27,15 +28,14 @@ mod summary;
 pub mod tables;
 pub mod timeline;
 
+pub use distribution::{Distribution, LowerBounds};
 pub use error::ResultsError;
 pub use human::{Quantity, show_relative};
 pub use metric::{Bound, Metric, Scope};
 pub use reader::{Columns, CompleteRun, Folder};
 pub use recorder::{ROW_GROUP_ROWS, Recorder, Table, Tables};
 pub use store::{FORMAT, Manifest, ManifestRun, PartialRun, Store, place, run_key};
-pub use summary::{
-    ControlTotals, Counts, Distribution, RunFacts, RunSummary, Summarizer, Tally, WindowSummary, summary_batch,
-};
+pub use summary::{ControlTotals, Counts, RunFacts, RunSummary, Summarizer, Tally, WindowSummary, summary_batch};
 pub use tables::{
     AirRow, CoflowRow, CollectiveRow, ControlRow, DropRow, FlowRow, LatencyRow, LinkRow, QueueRow, RateRow,
     ReceivedRow, Row, RttRow, SlotRow, StepRow, TcpRow,

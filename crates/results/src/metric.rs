@@ -2,17 +2,17 @@
 //! each metric with its name, label, unit and scope.
 
 use crate::human::Quantity;
-use crate::summary::RunSummary;
+use crate::summary::{Counts, RunSummary};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-/// What a metric is computed over. A mean over finished flows or coflows is flagged if some did not
+/// What a metric is computed over. A number over flows or coflows is flagged if some did not
 /// finish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// Finished flows.
+    /// Measured flows.
     Flows,
-    /// Finished coflows.
+    /// Measured coflows.
     Coflows,
     /// The whole run.
     Run,
@@ -129,10 +129,31 @@ impl Metric {
         Self::ALL.iter().copied().find(|m| m.name() == name || bare(*m) == name)
     }
 
+    /// Whether its value in a run is a lower bound of the true one, because of flows or coflows
+    /// that did not finish.
+    pub fn is_lower_bound(self, run: &RunSummary) -> bool {
+        self.scope() != Scope::Run && run.lower_bounds().iter().any(|name| name == self.name())
+    }
+
+    /// The flows or coflows of a run that it is computed over; `None` if it is over the whole run.
+    pub const fn counts(self, run: &RunSummary) -> Option<Counts> {
+        match self.scope() {
+            Scope::Flows => Some(run.flows),
+            Scope::Coflows => Some(run.coflows),
+            Scope::Run => None,
+        }
+    }
+
+    /// Whether it is an arithmetic mean over flows or coflows.
+    pub const fn is_mean(self) -> bool {
+        matches!(self, Self::FctMean | Self::SlowdownMean | Self::CctMean)
+    }
+
     /// The metrics of a table by default: those of steps, coflows or flows, whichever the workload
-    /// has, and drops if there are any.
+    /// has, and drops if there are any. Completion times are left out if no flow finished.
     pub fn usual(runs: &[RunSummary]) -> Vec<Self> {
-        let has = |metric: Self| runs.iter().any(|r| metric.value(r).is_some());
+        let finished = |m: Self, r: &RunSummary| m.counts(r).is_none_or(|counts| counts.finished > 0);
+        let has = |metric: Self| runs.iter().any(|r| metric.value(r).is_some() && finished(metric, r));
         let mut metrics = if has(Self::StepMean) {
             // A step lasts until its slowest flow has ended.
             vec![Self::StepMean, Self::StepStretch, Self::CctMean, Self::CctP95, Self::FctMean]

@@ -268,6 +268,8 @@ mod tests {
             format: FORMAT,
             name: name.to_owned(),
             version: String::new(),
+            program: String::new(),
+            commit: None,
             source: None,
             set: Vec::new(),
             scenario: json!({}),

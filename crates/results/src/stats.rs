@@ -1,4 +1,4 @@
-//! Statistics of runs: percentiles, fairness, intervals, paired differences, equivalence.
+//! Statistics of runs: percentiles, fairness, intervals, paired differences, tests, equivalence.
 //!
 //! Intervals are Student's t intervals over independent values, such as those of several seeds.
 //! Values within one run are not independent: use [`batch_means`] for them.
@@ -101,17 +101,20 @@ pub fn t_quantile(p: f64, freedom: usize) -> f64 {
     student(freedom).inverse_cdf(p)
 }
 
-/// A difference between two schemes with the same arrivals.
+/// A difference between two schemes with the same traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Paired {
     /// `value - baseline`, paired by seed.
     pub absolute: Interval,
     /// `value / baseline - 1`, paired by seed; `None` if a baseline is 0.
     pub relative: Option<Interval>,
+    /// The [p-value](p_value) of the relative difference or, without one, of the absolute one;
+    /// `None` with a single pair.
+    pub p_value: Option<f64>,
 }
 
-/// The difference of `values` from `baseline`, paired by position. Pairs have the same seed and the
-/// same arrivals, whose influence on both cancels out. `None` without values.
+/// The difference of `values` from `baseline`, paired by position. Pairs have the same seed and so
+/// the same traffic, whose influence on both cancels out. `None` without values.
 ///
 /// # Panics
 /// If the lengths differ.
@@ -119,8 +122,36 @@ pub fn paired(values: &[f64], baseline: &[f64], level: f64) -> Option<Paired> {
     assert_eq!(values.len(), baseline.len(), "paired values come in pairs");
     let differences: Vec<f64> = values.iter().zip(baseline).map(|(x, b)| x - b).collect();
     let absolute = Interval::of(&differences, level)?;
-    let relative = relative_differences(values, baseline).and_then(|d| Interval::of(&d, level));
-    Some(Paired { absolute, relative })
+    let relative = relative_differences(values, baseline);
+    let p_value = p_value(relative.as_ref().unwrap_or(&differences));
+    let relative = relative.and_then(|d| Interval::of(&d, level));
+    Some(Paired { absolute, relative, p_value })
+}
+
+/// The two-sided p-value of Student's t-test that the mean of `values` is 0: below `1 - level`
+/// exactly if the [`Interval`] excludes 0. `None` with fewer than two values.
+pub fn p_value(values: &[f64]) -> Option<f64> {
+    let mean = mean(values)?;
+    let error = standard_error(values, mean)?;
+    if error == 0.0 {
+        return Some(if mean == 0.0 { 1.0 } else { 0.0 });
+    }
+    Some(2.0 * student(values.len() - 1).cdf(-(mean / error).abs()))
+}
+
+/// Corrects the p-values of several tests, so that with probability `1 - a` no test of a true null
+/// hypothesis has a corrected p-value below `a` (S. Holm, A Simple Sequentially Rejective Multiple
+/// Test Procedure, Scandinavian Journal of Statistics 6(2), 1979). In the order of `p_values`.
+pub fn holm(p_values: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..p_values.len()).collect();
+    order.sort_by(|&a, &b| p_values[a].total_cmp(&p_values[b]));
+    let mut corrected = vec![0.0; p_values.len()];
+    let mut most = 0.0f64;
+    for (rank, &test) in order.iter().enumerate() {
+        most = most.max(p_values[test] * (p_values.len() - rank) as f64).min(1.0);
+        corrected[test] = most;
+    }
+    corrected
 }
 
 fn relative_differences(values: &[f64], baseline: &[f64]) -> Option<Vec<f64>> {
@@ -224,6 +255,29 @@ mod tests {
     }
 
     #[test]
+    fn p_values_are_those_of_the_t_distribution() {
+        // By its closed form for 4 degrees of freedom, in 40 digits: with q = 1 + t^2 / 4, the
+        // distribution is 1/2 + 3/8 t / sqrt(q) (1 - t^2 / (12 q)).
+        close(paired(&X, &B, 0.95).unwrap().p_value.unwrap(), 2.373795362398131e-04, 1e-9);
+        close(p_value(&X.map(|x| x - 12.0)).unwrap(), 3.845811476629864e-01, 1e-9);
+        // Without a relative difference, that of the absolute one.
+        assert_eq!(paired(&[1.0, 2.0], &[0.0, 1.0], 0.95).unwrap().p_value, Some(0.0));
+        assert_eq!((p_value(&[0.0, 0.0]), p_value(&[1.0])), (Some(1.0), None));
+    }
+
+    #[test]
+    fn holms_correction_is_that_worked_out_by_hand() {
+        // 4 x 0.005, 3 x 0.01, 2 x 0.03, and 1 x 0.04, which is less than the one before.
+        let corrected = holm(&[0.01, 0.04, 0.03, 0.005]);
+        for (found, expected) in corrected.into_iter().zip([0.03, 0.06, 0.06, 0.02]) {
+            close(found, expected, 1e-12);
+        }
+        assert_eq!(holm(&[0.7, 0.6]), [1.0, 1.0]);
+        assert_eq!(holm(&[0.04]), [0.04]);
+        assert_eq!(holm(&[]), [0.0; 0]);
+    }
+
+    #[test]
     fn equivalence_is_that_of_two_t_tests() {
         // max(stats.ttest_1samp(d, -m, alternative="greater").pvalue, stats.ttest_1samp(d, m,
         // alternative="less").pvalue)
@@ -320,6 +374,14 @@ mod tests {
             prop_assert!((after.mean - (factor * before.mean + by)).abs() < 1e-8);
             let width = factor * before.half_width.unwrap();
             prop_assert!((after.half_width.unwrap() - width).abs() <= 1e-6 * width + 1e-6);
+        }
+
+        #[test]
+        fn a_p_value_is_small_exactly_if_the_interval_excludes_zero(values in proptest::collection::vec(-1f64..3.0, 2..8)) {
+            let p = p_value(&values).unwrap();
+            // Rounding may decide at the very edge.
+            prop_assume!((p - 0.05).abs() > 1e-6);
+            prop_assert_eq!(p < 0.05, Interval::of(&values, 0.95).unwrap().excludes_zero());
         }
 
         #[test]

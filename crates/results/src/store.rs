@@ -29,7 +29,7 @@ use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 /// The layout of the folder. Folders of other layouts are rejected.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 const MARKER: &str = ".timeplane-results";
 const MARKER_TEXT: &str = "timeplane results, layout ";

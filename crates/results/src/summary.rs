@@ -1,7 +1,8 @@
 //! The summary of a run: a few numbers, the same on every machine, computed while rows are
 //! recorded.
 
-use crate::stats::{jain, percentile};
+use crate::distribution::Distribution;
+use crate::stats::jain;
 use crate::tables::{CoflowRow, ControlRow, DropRow, FlowRow, StepRow};
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array};
 use arrow_schema::{Field, Schema};
@@ -30,49 +31,21 @@ pub struct Counts {
     pub measured: u64,
     /// Measured ones that finished.
     pub finished: u64,
-    /// Measured ones that did not finish. Means and percentiles leave them out.
+    /// Measured ones that did not finish. They count with the time that they have waited.
     pub unfinished: u64,
 }
 
 impl Counts {
+    /// The share of measured ones that did not finish; 0 if none is measured.
+    pub fn unfinished_share(&self) -> f64 {
+        self.unfinished as f64 / self.measured.max(1) as f64
+    }
+
     fn add(&mut self, measured: bool, finished: bool) {
         self.arrived += 1;
         self.measured += u64::from(measured);
         self.finished += u64::from(measured && finished);
         self.unfinished += u64::from(measured && !finished);
-    }
-}
-
-/// A distribution in five exact numbers. See [`percentile`](crate::stats::percentile).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Distribution {
-    /// Arithmetic mean.
-    pub mean: f64,
-    /// Median.
-    pub p50: f64,
-    /// 95th percentile.
-    pub p95: f64,
-    /// 99th percentile.
-    pub p99: f64,
-    /// Largest value.
-    pub max: f64,
-}
-
-impl Distribution {
-    /// The distribution of values in any order; `None` without values. The order does not change a
-    /// bit of the result.
-    pub fn of(mut values: Vec<f64>) -> Option<Self> {
-        values.sort_unstable_by(f64::total_cmp);
-        let at = |p| percentile(&values, p);
-        let mean = values.iter().sum::<f64>() / values.len() as f64;
-        Some(Self { mean, p50: at(50.0)?, p95: at(95.0)?, p99: at(99.0)?, max: at(100.0)? })
-    }
-
-    /// The distribution of integers, whose sum is exact.
-    fn of_ps(values: Vec<i64>) -> Option<Self> {
-        let sum: i128 = values.iter().map(|&v| i128::from(v)).sum();
-        let mean = sum as f64 / values.len() as f64;
-        Some(Self { mean, ..Self::of(values.into_iter().map(|v| v as f64).collect())? })
     }
 }
 
@@ -145,8 +118,10 @@ pub struct RunFacts {
 
 /// The summary of a run. Times are in ps.
 ///
-/// Means and percentiles are over measured flows (coflows) that finished; [`Counts::unfinished`] is
-/// the number of the others. `None` is a number that does not exist, such as the mean of no values.
+/// Means and percentiles are over measured flows (coflows). One that did not finish counts with the
+/// time from its arrival to the end of the run. Numbers that depend on it are lower bounds: see
+/// [`lower_bounds`](Self::lower_bounds). `None` is a number that does not exist, such as the mean of
+/// no values.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunSummary {
     /// Name of the scheme.
@@ -228,6 +203,14 @@ impl RunSummary {
             late: a.late + b.late,
         })
     }
+
+    /// The names of the columns whose numbers are lower bounds, because of flows or coflows that
+    /// did not finish.
+    pub fn lower_bounds(&self) -> Vec<String> {
+        let all = [("fct", "_ps", self.fct_ps), ("slowdown", "", self.slowdown), ("cct", "_ps", self.cct_ps)];
+        let named = all.into_iter().filter_map(|(name, unit, d)| Some((name, unit, d?.lower_bounds)));
+        named.flat_map(|(name, unit, b)| b.names().map(move |part| format!("{name}_{part}{unit}"))).collect()
+    }
 }
 
 /// Computes a [`RunSummary`] from rows. Keeps 16 bytes per measured flow and nothing of other
@@ -239,6 +222,10 @@ pub struct Summarizer {
     fct_ps: Vec<i64>,
     slowdown: Vec<f64>,
     cct_ps: Vec<i64>,
+    /// Start and ideal time of measured flows that did not finish.
+    waiting: Vec<(i64, i64)>,
+    /// Start of measured coflows that did not finish.
+    waiting_coflows: Vec<i64>,
     steps: Vec<StepRow>,
     first_start_ps: Option<i64>,
     last_finish_ps: Option<i64>,
@@ -270,6 +257,9 @@ impl Summarizer {
         self.destinations[host] = true;
         let Some(fct) = row.fct_ps else {
             self.any_unfinished = true;
+            if row.measured {
+                self.waiting.push((row.start_ps, row.ideal_ps));
+            }
             return;
         };
         self.last_finish_ps = self.last_finish_ps.max(Some(row.start_ps + fct));
@@ -284,8 +274,10 @@ impl Summarizer {
     /// Counts a coflow. Give each coflow of the run once.
     pub fn coflow(&mut self, row: &CoflowRow) {
         self.coflows.add(row.measured, row.cct_ps.is_some());
-        if row.measured {
-            self.cct_ps.extend(row.cct_ps);
+        match row.cct_ps {
+            Some(cct) if row.measured => self.cct_ps.push(cct),
+            None if row.measured => self.waiting_coflows.push(row.start_ps),
+            _ => {}
         }
     }
 
@@ -325,8 +317,14 @@ impl Summarizer {
         let steps: Option<Vec<i64>> = self.steps.iter().map(|s| s.step_ps).collect();
         let stretch = |s: &StepRow| (s.ideal_ps > 0).then(|| s.step_ps.map(|t| t as f64 / s.ideal_ps as f64)).flatten();
         let stretches: Option<Vec<f64>> = self.steps.iter().map(stretch).collect();
+        // An unfinished flow has waited until the end of the run.
+        let waited = |start: i64| (facts.simulated_ps - start).max(0);
+        let waited_slowdown = |&(start, ideal): &(i64, i64)| (ideal > 0).then(|| waited(start) as f64 / ideal as f64);
+        let fct_waited = self.waiting.iter().map(|w| waited(w.0)).collect();
+        let slowdown_waited = self.waiting.iter().filter_map(waited_slowdown).collect();
+        let cct_waited = self.waiting_coflows.iter().map(|&start| waited(start)).collect();
         RunSummary {
-            step_ps: steps.and_then(Distribution::of_ps),
+            step_ps: steps.and_then(|steps| Distribution::of_ps(steps, Vec::new())),
             step_stretch: stretches.and_then(Distribution::of).map(|d| d.mean),
             scheme: facts.scheme,
             point: facts.point,
@@ -334,9 +332,9 @@ impl Summarizer {
             window: facts.window,
             flows: self.flows,
             coflows: self.coflows,
-            fct_ps: Distribution::of_ps(self.fct_ps),
-            slowdown: Distribution::of(self.slowdown),
-            cct_ps: Distribution::of_ps(self.cct_ps),
+            fct_ps: Distribution::of_ps(self.fct_ps, fct_waited),
+            slowdown: Distribution::censored(self.slowdown, slowdown_waited),
+            cct_ps: Distribution::of_ps(self.cct_ps, cct_waited),
             network_latency_ps: facts.network_latency_ps,
             rtt_ps: facts.rtt_ps.map(|r| r.0),
             rtt_p99999_ps: facts.rtt_ps.map(|r| r.1),
@@ -476,7 +474,8 @@ fn traffic_columns() -> Vec<(&'static str, Get)> {
 }
 
 /// The summaries as a table with one row per run, in their order: key, scheme, swept keys (text),
-/// seed and every number of the summary, then one column of lost packets for each reason.
+/// seed and every number of the summary, then one column of lost packets for each reason. If a run
+/// has lower bounds, a last column `lower_bounds` names their columns, separated by spaces.
 pub fn summary_batch<'a>(runs: impl IntoIterator<Item = (&'a str, &'a RunSummary)>) -> RecordBatch {
     let (keys, runs): (Vec<&str>, Vec<&RunSummary>) = runs.into_iter().unzip();
     let mut fields = Vec::new();
@@ -509,12 +508,18 @@ pub fn summary_batch<'a>(runs: impl IntoIterator<Item = (&'a str, &'a RunSummary
         let name = format!("dropped_{reason}_packets").replace([' ', '-'], "_");
         add(&name, Arc::new(UInt64Array::from_iter_values(counts)), false);
     }
+    let lower_bounds: Vec<String> = runs.iter().map(|s| s.lower_bounds().join(" ")).collect();
+    if lower_bounds.iter().any(|names| !names.is_empty()) {
+        let names = lower_bounds.iter().map(|names| (!names.is_empty()).then_some(names));
+        add("lower_bounds", Arc::new(names.collect::<StringArray>()), true);
+    }
     RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).expect("columns of one length")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use arrow_array::cast::AsArray;
 
     fn flow(destination: u32, start_ps: i64, fct_ps: Option<i64>, measured: bool) -> FlowRow {
         FlowRow {
@@ -572,10 +577,48 @@ mod tests {
         summarizer.flow(&flow(1, 0, Some(100), true));
         summarizer.flow(&flow(1, 5, None, true));
         summarizer.flow(&flow(1, 9, None, false));
-        let summary = summarizer.finish(facts());
+        let summary = summarizer.finish(RunFacts { simulated_ps: 1005, ..facts() });
         assert_eq!(summary.flows, Counts { arrived: 3, measured: 2, finished: 1, unfinished: 1 });
         assert_eq!(summary.completion_ps, None);
-        assert_eq!(summary.fct_ps.unwrap().max, 100.0);
+        // The second flow has waited for 1000 ps, 20 times its ideal time.
+        let (fct, slowdown) = (summary.fct_ps.unwrap(), summary.slowdown.unwrap());
+        assert_eq!((fct.mean, fct.max, slowdown.mean, slowdown.max), (550.0, 1000.0, 11.0, 20.0));
+        assert!(fct.lower_bounds.mean && fct.lower_bounds.max && slowdown.lower_bounds.mean);
+        assert_eq!(summary.cct_ps, None);
+    }
+
+    #[test]
+    fn the_table_of_runs_names_lower_bounds() {
+        let run = |finished: bool| {
+            let mut summarizer = Summarizer::new();
+            for i in 0..100 {
+                summarizer.flow(&flow(1, 0, (finished || i != 7).then_some(100 + i), true));
+            }
+            let coflow = |cct_ps| CoflowRow {
+                coflow: 0,
+                name: 0,
+                flows: 1,
+                size_bytes: 1,
+                start_ps: 0,
+                cct_ps,
+                finished_flows: 0,
+                measured: true,
+            };
+            summarizer.coflow(&coflow(finished.then_some(5)));
+            summarizer.finish(RunFacts { simulated_ps: 1000, ..facts() })
+        };
+        let (all, some) = (run(true), run(false));
+        let has = |runs: &[&RunSummary]| {
+            let batch = summary_batch(runs.iter().map(|&run| ("key", run)));
+            batch
+                .column_by_name("lower_bounds")
+                .map(|c| c.as_string::<i32>().iter().map(|v| v.map(str::to_owned)).collect::<Vec<_>>())
+        };
+        assert_eq!(has(&[&all]), None::<Vec<Option<String>>>);
+        let cct = ["mean", "p50", "p95", "p99", "max"].map(|part| format!("cct_{part}_ps")).join(" ");
+        // Of 100 flows the last one is unknown. The 99th percentile lies between the last two.
+        let names = format!("fct_mean_ps fct_p99_ps fct_max_ps slowdown_mean slowdown_p99 slowdown_max {cct}");
+        assert_eq!(has(&[&all, &some]), Some(vec![None, Some(names)]));
     }
 
     #[test]

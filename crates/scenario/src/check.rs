@@ -28,12 +28,26 @@ pub struct Check {
     /// Check the ratio to the theoretical bound for `[fabric]` instead.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub relative_to_bound: bool,
+    /// Flows that may be unfinished in all runs of a point, under this scheme and under that of
+    /// `relative_to`: a number, or below 1 a share of the measured flows. The check fails if there
+    /// are more. For metrics of coflows, coflows count instead. Default: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allow_unfinished: Option<f64>,
 }
 
 impl Check {
     /// Whether a ratio is checked; ratios have no unit.
     pub const fn is_relative(&self) -> bool {
         self.relative_to.is_some() || self.relative_to_bound
+    }
+
+    /// How many of `measured` flows or coflows may be unfinished.
+    pub fn unfinished_of(&self, measured: u64) -> u64 {
+        match self.allow_unfinished {
+            None => 0,
+            Some(share) if share < 1.0 => (share * measured as f64).floor() as u64,
+            Some(number) => number as u64,
+        }
     }
 }
 

@@ -94,6 +94,12 @@ impl Workload {
     pub const fn has_steps(&self) -> bool {
         matches!(self, Self::Collective(_) | Self::Chakra(_) | Self::Simai(_))
     }
+
+    /// Whether the start times of flows depend on the scheme: with steps, or if the flows of a host
+    /// take turns. Otherwise all schemes get the same arrivals.
+    pub const fn starts_depend_on_scheme(&self) -> bool {
+        self.has_steps() || matches!(self, Self::Shuffle(shuffle) if shuffle.in_turn)
+    }
 }
 
 /// Sizes of the packets of a flow: IP packets, including headers.

@@ -23,7 +23,9 @@ impl Comparison {
             "baseline": self.baseline,
             "level": self.level,
             "margin": self.margin,
+            "tests": self.tests,
             "windows": self.windows,
+            "differences": self.context.differences(),
             "bounds": self.bounds.iter().map(|b| json!({ "label": b.label, "metric": b.metric.name() })).collect::<Vec<_>>(),
             "lines": self.lines.iter().map(line).collect::<Vec<_>>(),
         })
@@ -34,7 +36,7 @@ impl Comparison {
         let mut writer = csv::Writer::from_writer(Vec::new());
         let in_memory = "writing to memory";
         let fixed = "scheme metric seeds measured_flows unfinished_flows measured_coflows unfinished_coflows mean half_width \
-                     difference difference_half_width relative_difference relative_half_width significant equivalent bound";
+                     difference difference_half_width relative_difference relative_half_width significant equivalent bound lower_bound untested p_value corrected_p_value";
         let keys = self.keys.iter().map(String::as_str);
         writer.write_record(keys.chain(fixed.split_whitespace())).expect(in_memory);
         let real = |v: Option<f64>| v.map_or(String::new(), |v| v.to_string());
@@ -57,9 +59,13 @@ impl Comparison {
                     real(difference.and_then(|d| d.half_width)),
                     real(relative.map(|d| d.mean)),
                     real(relative.and_then(|d| d.half_width)),
-                    cell.is_significant().map_or(String::new(), |b| b.to_string()),
+                    cell.significant.map_or(String::new(), |b| b.to_string()),
                     cell.equivalence.map_or(String::new(), |e| e.equivalent.to_string()),
                     real(cell.bound),
+                    cell.lower_bound.to_string(),
+                    cell.untested.to_string(),
+                    real(cell.difference.and_then(|d| d.p_value)),
+                    real(cell.corrected_p_value),
                 ];
                 writer.write_record(point.chain(rest)).expect(in_memory);
             }
@@ -72,8 +78,12 @@ impl Cell {
     fn to_json(&self) -> Value {
         json!({
             "value": self.value,
+            "lower_bound": self.lower_bound,
             "difference": self.difference,
-            "significant": self.is_significant(),
+            "unfinished": self.unfinished,
+            "untested": self.untested,
+            "corrected_p_value": self.corrected_p_value,
+            "significant": self.significant,
             "equivalence": self.equivalence,
             "bound": self.bound,
             "over_bound": self.value.zip(self.bound).map(|(value, bound)| value.mean / bound),

@@ -1,14 +1,21 @@
 //! The comparison of schemes, side by side at each sweep point: means over seeds, paired
 //! differences from a baseline, equivalence tests and bounds.
 
+mod context;
 mod export;
 mod notes;
 mod text;
 
+pub use context::{Context, SharedTraffic};
 use indexmap::{IndexMap, IndexSet};
 use std::collections::BTreeMap;
-use timeplane_results::stats::{Equivalence, Interval, LEVEL, MARGIN, Paired, equivalence, paired};
+use timeplane_results::stats::{Equivalence, Interval, LEVEL, MARGIN, Paired, equivalence, holm, paired};
 use timeplane_results::{Bound, Counts, Metric, RunSummary, WindowSummary};
+
+/// The largest share of a line's flows (coflows) that may be unfinished for differences to be
+/// tested, on either side: one in a thousand. Unfinished flows are the slowest, and beyond this
+/// share they decide a mean.
+pub const UNFINISHED_SHARE: f64 = 0.001;
 
 /// How to compare.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,11 +30,20 @@ pub struct ComparisonOptions {
     pub margin: f64,
     /// Theoretical bounds.
     pub bounds: Vec<Bound>,
+    /// Facts of the scenarios.
+    pub context: Context,
 }
 
 impl Default for ComparisonOptions {
     fn default() -> Self {
-        Self { baseline: None, metrics: Vec::new(), level: LEVEL, margin: MARGIN, bounds: Vec::new() }
+        Self {
+            baseline: None,
+            metrics: Vec::new(),
+            level: LEVEL,
+            margin: MARGIN,
+            bounds: Vec::new(),
+            context: Context::default(),
+        }
     }
 }
 
@@ -38,10 +54,24 @@ pub struct Cell {
     pub metric: Metric,
     /// The mean over seeds; `None` if no run has a value.
     pub value: Option<Interval>,
+    /// Whether the mean is a lower bound of the true one, because flows or coflows of a run did not
+    /// finish.
+    pub lower_bound: bool,
     /// The difference from the baseline over common seeds; `None` for the baseline.
     pub difference: Option<Paired>,
-    /// The test whether it equals the baseline within the margin.
+    /// Whether flows or coflows that the metric is over did not finish, in this line or in that of
+    /// the baseline.
+    pub unfinished: bool,
+    /// Whether the difference is not tested: the share of unfinished flows or coflows is above
+    /// [`UNFINISHED_SHARE`] on either side, or a percentile is a lower bound.
+    pub untested: bool,
+    /// The test whether it equals the baseline within the margin; `None` if it is not tested.
     pub equivalence: Option<Equivalence>,
+    /// The p-value of the difference, corrected for all tests of the comparison
+    /// ([`holm`](timeplane_results::stats::holm)); `None` if it is not tested.
+    pub corrected_p_value: Option<f64>,
+    /// Whether the difference is significant after that correction; `None` if it is not tested.
+    pub significant: Option<bool>,
     /// The bound at this point.
     pub bound: Option<f64>,
 }
@@ -74,11 +104,17 @@ pub struct Comparison {
     level: f64,
     margin: f64,
     bounds: Vec<Bound>,
+    context: Context,
     windows: Vec<WindowSummary>,
     seeds: usize,
+    /// The number of tested differences.
+    tests: usize,
 }
 
-fn total(runs: &BTreeMap<u64, &RunSummary>, counts: fn(&RunSummary) -> Counts) -> Counts {
+/// The runs of a scheme at a point, by seed.
+type Seeds<'a> = BTreeMap<u64, &'a RunSummary>;
+
+fn total(runs: &Seeds<'_>, counts: impl Fn(&RunSummary) -> Counts) -> Counts {
     runs.values().map(|r| counts(r)).fold(Counts::default(), |a, b| Counts {
         arrived: a.arrived + b.arrived,
         measured: a.measured + b.measured,
@@ -87,11 +123,24 @@ fn total(runs: &BTreeMap<u64, &RunSummary>, counts: fn(&RunSummary) -> Counts) -
     })
 }
 
+/// Corrects the p-values of all tested differences for their number, which it returns.
+fn correct(lines: &mut [Line], level: f64) -> usize {
+    let p_value = |cell: &Cell| cell.difference.filter(|_| !cell.untested)?.p_value;
+    let cells = lines.iter_mut().flat_map(|line| &mut line.cells);
+    let (tested, p_values): (Vec<&mut Cell>, Vec<f64>) =
+        cells.filter_map(|cell| p_value(cell).map(|p| (cell, p))).unzip();
+    for (cell, p) in tested.into_iter().zip(holm(&p_values)) {
+        cell.corrected_p_value = Some(p);
+        cell.significant = Some(p < 1.0 - level);
+    }
+    p_values.len()
+}
+
 impl Comparison {
     /// Compares runs. Of runs with the same point, scheme and seed, the last one counts.
     pub fn new(runs: &[RunSummary], options: &ComparisonOptions) -> Self {
         type Group<'a> = (Vec<(&'a String, &'a String)>, &'a str);
-        let mut groups: IndexMap<Group<'_>, BTreeMap<u64, &RunSummary>> = IndexMap::new();
+        let mut groups: IndexMap<Group<'_>, Seeds<'_>> = IndexMap::new();
         for run in runs {
             groups.entry((run.point.iter().collect(), &run.scheme)).or_default().insert(run.seed, run);
         }
@@ -114,24 +163,12 @@ impl Comparison {
                 let point: IndexMap<String, String> =
                     point.iter().map(|(key, value)| ((*key).clone(), (*value).clone())).collect();
                 let cell = |&metric: &Metric| {
-                    let values: Vec<f64> = mine.values().filter_map(|r| metric.value(r)).collect();
-                    let pairs = mine
-                        .iter()
-                        .filter(|_| scheme != baseline)
-                        .filter_map(|(seed, run)| Some((metric.value(run)?, metric.value(base.get(seed)?)?)));
-                    let (own, theirs): (Vec<f64>, Vec<f64>) = pairs.unzip();
                     let bounds = options.bounds.iter().filter(|b| b.metric == metric);
                     let mut bounds =
                         bounds.flat_map(|b| &b.values).filter(|(at, _)| *at == point).map(|(_, value)| *value);
                     // Folders of different scenarios may have different bounds for this line.
                     let bound = bounds.next().filter(|first| bounds.all(|other| other == *first));
-                    Cell {
-                        metric,
-                        value: Interval::of(&values, options.level),
-                        difference: paired(&own, &theirs, options.level),
-                        equivalence: equivalence(&own, &theirs, options.margin, options.level),
-                        bound,
-                    }
+                    Cell::new(metric, mine, Some(base).filter(|_| scheme != baseline), bound, options)
                 };
                 let cells = metrics.iter().map(cell).collect();
                 let (flows, coflows) = (total(mine, |r| r.flows), total(mine, |r| r.coflows));
@@ -139,6 +176,7 @@ impl Comparison {
                 lines.push(Line { point, scheme: scheme.to_owned(), seeds, flows, coflows, cells });
             }
         }
+        let tests = correct(&mut lines, options.level);
         Self {
             lines,
             metrics,
@@ -147,8 +185,10 @@ impl Comparison {
             level: options.level,
             margin: options.margin,
             bounds: options.bounds.clone(),
+            context: options.context.clone(),
             windows: windows.into_values().collect(),
             seeds: all_seeds.len(),
+            tests,
         }
     }
 
@@ -169,11 +209,39 @@ impl Comparison {
 }
 
 impl Cell {
-    /// Whether the interval of the difference excludes 0 (of the relative difference, if it
-    /// exists); `None` without an interval.
-    pub fn is_significant(&self) -> Option<bool> {
-        let difference = self.difference?;
-        let shown = difference.relative.unwrap_or(difference.absolute);
-        shown.half_width.map(|_| shown.excludes_zero())
+    /// Compares the runs of a scheme with those of the baseline, `None` for the baseline itself.
+    fn new(
+        metric: Metric,
+        mine: &Seeds<'_>,
+        baseline: Option<&Seeds<'_>>,
+        bound: Option<f64>,
+        options: &ComparisonOptions,
+    ) -> Self {
+        let values: Vec<f64> = mine.values().filter_map(|r| metric.value(r)).collect();
+        let partner = |seed| baseline.and_then(|base| base.get(seed));
+        let pairs = mine.iter().filter_map(|(seed, run)| Some((metric.value(run)?, metric.value(partner(seed)?)?)));
+        let (own, theirs): (Vec<f64>, Vec<f64>) = pairs.unzip();
+        let difference = paired(&own, &theirs, options.level);
+        let sides = [Some(mine), baseline.filter(|_| difference.is_some())];
+        let sides = || sides.into_iter().flatten();
+        let counts = |runs: &Seeds<'_>| total(runs, |r| metric.counts(r).unwrap_or_default());
+        let is_bound = |runs: &Seeds<'_>| runs.values().any(|r| metric.is_lower_bound(r));
+        let is_open = |runs: &Seeds<'_>| {
+            counts(runs).unfinished_share() > UNFINISHED_SHARE || (is_bound(runs) && !metric.is_mean())
+        };
+        let untested = difference.is_some() && sides().any(is_open);
+        let equivalence = if untested { None } else { equivalence(&own, &theirs, options.margin, options.level) };
+        Self {
+            metric,
+            value: Interval::of(&values, options.level),
+            lower_bound: is_bound(mine),
+            difference,
+            unfinished: sides().any(|runs| counts(runs).unfinished > 0),
+            untested,
+            equivalence,
+            corrected_p_value: None,
+            significant: None,
+            bound,
+        }
     }
 }

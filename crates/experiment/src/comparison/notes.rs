@@ -1,7 +1,7 @@
 //! The notes below a comparison: how to read its numbers, and what is missing in them. A note
 //! appears only where the table needs it.
 
-use super::{Comparison, Line};
+use super::{Comparison, Line, SharedTraffic, UNFINISHED_SHARE};
 use timeplane_model::Duration;
 use timeplane_results::Counts;
 
@@ -19,6 +19,7 @@ impl Comparison {
     pub fn notes(&self) -> Vec<String> {
         let mut notes = vec![self.interval_note()];
         notes.extend(self.baseline_note());
+        notes.extend(self.context.differences().into_iter().map(|d| format!("Schemes differ in {d}.")));
         let shows = |prefix: &str| self.metrics.iter().any(|m| m.name().starts_with(prefix));
         let meanings: Vec<&str> = MEANINGS.iter().filter(|(prefix, _)| shows(prefix)).map(|(_, text)| *text).collect();
         if !meanings.is_empty() {
@@ -27,6 +28,17 @@ impl Comparison {
         notes.push(self.window_note());
         notes.extend(self.unfinished_note("flows", |l| l.flows));
         notes.extend(self.unfinished_note("coflows", |l| l.coflows));
+        let cells = || self.lines.iter().flat_map(|l| &l.cells);
+        if cells().any(|c| c.lower_bound) {
+            let waited = "an unfinished flow or coflow counts with the time from its arrival to the end of its run";
+            notes.push(format!(">= lower bound: {waited}."));
+        }
+        if cells().any(|c| c.untested) {
+            let share = percent(UNFINISHED_SHARE);
+            notes.push(format!(
+                "? not tested: on either side more than {share} did not finish, or a percentile is a lower bound."
+            ));
+        }
         notes.extend(self.missing_notes());
         notes
     }
@@ -46,14 +58,20 @@ impl Comparison {
             return Some(format!("There is no run of the baseline `{}`: no differences are shown.", self.baseline));
         }
         let others = self.lines.iter().any(|l| l.scheme != self.baseline);
-        let tests = if self.seeds > 1 {
-            let margin = percent(self.margin);
-            format!("; * significant (the interval excludes 0), = equivalent within {margin}")
+        let tests = if self.tests > 0 {
+            let (alpha, margin) = (percent(1.0 - self.level), percent(self.margin));
+            let tests = self.tests;
+            format!("; * significant at {alpha} by Holm's correction for {tests} tests, = equivalent within {margin}")
         } else {
             String::new()
         };
         let baseline = &self.baseline;
-        others.then(|| format!("vs {baseline}: relative difference, paired by seed, on the same arrivals{tests}."))
+        let traffic = match self.context.traffic() {
+            SharedTraffic::Arrivals => ", on the same arrivals",
+            SharedTraffic::Work => ", on the same work",
+            SharedTraffic::Unknown => "",
+        };
+        others.then(|| format!("vs {baseline}: relative difference, paired by seed{traffic}{tests}."))
     }
 
     fn window_note(&self) -> String {
@@ -78,7 +96,7 @@ impl Comparison {
             (0, _) => None,
             (_, 0) => Some(format!("All {measured} measured {what} of all runs finished.")),
             _ => Some(format!(
-                "! finished {what} only: {unfinished} of {measured} measured {what} of all runs did not finish ({:.2} %).",
+                "! unfinished {what} on either side: {unfinished} of {measured} measured {what} of all runs did not finish ({:.2} %).",
                 100.0 * unfinished as f64 / measured as f64
             )),
         }

@@ -4,7 +4,7 @@
 use super::{Cell, Comparison, Line};
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use std::ops::Range;
-use timeplane_results::{Counts, Metric, Scope, show_relative};
+use timeplane_results::{Counts, show_relative};
 
 impl Comparison {
     /// The table and its notes for a terminal of `width` columns. Columns that do not fit follow in
@@ -63,7 +63,7 @@ impl Comparison {
                 let differs = line.cells.iter().any(|c| c.difference.is_some());
                 let second = if differs { format!("\n  vs {}", self.baseline) } else { String::new() };
                 row.push(format!("{}{second}", line.scheme));
-                row.extend(line.cells.iter().map(|cell| cell.show(line)));
+                row.extend(line.cells.iter().map(|cell| cell.show()));
                 row.extend(counts().map(|(_, of, _)| format!("{} of {}", of(line).unfinished, of(line).measured)));
                 rows.push(row);
             }
@@ -128,11 +128,12 @@ impl Comparison {
 }
 
 impl Cell {
-    fn show(&self, line: &Line) -> String {
+    fn show(&self) -> String {
         let Some(value) = self.value else { return "-".to_owned() };
         let quantity = self.metric.quantity();
-        let mut text = quantity.show(value.mean, value.half_width);
-        if leaves_out(self.metric, line) {
+        let at_least = if self.lower_bound { ">= " } else { "" };
+        let mut text = format!("{at_least}{}", quantity.show(value.mean, value.half_width));
+        if self.unfinished {
             text += " !";
         }
         if let Some(difference) = self.difference {
@@ -142,7 +143,8 @@ impl Cell {
                 None => quantity.show_difference(difference.absolute.mean, difference.absolute.half_width),
             };
             let same = self.equivalence.is_some_and(|e| e.equivalent);
-            text += match (self.is_significant() == Some(true), same) {
+            text += match (self.significant == Some(true), same) {
+                _ if self.untested => " ?",
                 (true, true) => " *=",
                 (true, false) => " *",
                 (false, true) => " =",
@@ -174,13 +176,4 @@ fn wrap(text: &mut String, note: &str, width: usize) {
         used += length;
     }
     text.push('\n');
-}
-
-/// Whether the mean of a metric leaves out unfinished flows or coflows of a line.
-fn leaves_out(metric: Metric, line: &Line) -> bool {
-    match metric.scope() {
-        Scope::Flows => line.flows.unfinished > 0,
-        Scope::Coflows => line.coflows.unfinished > 0,
-        Scope::Run => false,
-    }
 }

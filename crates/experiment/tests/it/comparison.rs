@@ -80,9 +80,95 @@ fn nothing_is_left_out_in_silence() {
     let comparison = Comparison::new(&runs, &ComparisonOptions::default());
     insta::assert_snapshot!(comparison.to_text(120));
     let text = comparison.to_text(120);
-    for part in ["1 of 160", "80 of 80", "did not finish", "Missing: planned has 1 of 2 seeds", "34.0 ± 0.0 ms !"] {
+    let parts = ["1 of 160", "80 of 80", "did not finish", "Missing: planned has 1 of 2 seeds", ">= 12.9 ± 11.8 ms !"];
+    for part in parts {
         assert!(text.contains(part), "{part}\n{text}");
     }
+}
+
+/// A run of 4000 flows, 3200 of them measured, whose completion times are in ms.
+fn run_of(scheme: &str, seed: u64, fct_ms: impl Fn(u32) -> Option<f64>) -> RunSummary {
+    let mut summarizer = Summarizer::new();
+    for i in 0..4000 {
+        let mut row = flow(i);
+        row.fct_ps = fct_ms(i).map(|ms| ((ms + 0.01 * seed as f64) * 1e9) as i64);
+        summarizer.flow(&row);
+    }
+    summarizer.finish(crate::common::facts(scheme, &[], seed))
+}
+
+/// The comparison of three runs each of `tcp`, the baseline, and `planned`.
+fn two(tcp: impl Fn(u32) -> Option<f64>, planned: impl Fn(u32) -> Option<f64>) -> Comparison {
+    let runs = |name, fct: &dyn Fn(u32) -> Option<f64>| (1..=3).map(|seed| run_of(name, seed, fct)).collect::<Vec<_>>();
+    let metrics = ["fct_mean", "fct_p50", "fct_max", "goodput"].map(|name| Metric::named(name).unwrap());
+    let options = ComparisonOptions { metrics: metrics.to_vec(), ..Default::default() };
+    Comparison::new(&[runs("tcp", &tcp), runs("planned", &planned)].concat(), &options)
+}
+
+#[test]
+fn a_scheme_that_finishes_fewer_flows_gains_nothing_by_it() {
+    // Half as slow for flows that finish, and one in eight does not.
+    let comparison = two(|_| Some(12.0), |i| (i % 8 != 1).then_some(6.0));
+    let text = comparison.to_text(120);
+    let cells = &comparison.lines()[1].cells;
+    assert!(cells[0].lower_bound && cells[0].value.unwrap().mean > 20e9, "{text}");
+    assert!(cells[..3].iter().all(|c| c.unfinished), "{text}");
+    // The median is exact, but so many flows are unfinished that nothing is tested.
+    assert!(!cells[1].lower_bound && (cells[1].value.unwrap().mean - 6.02e9).abs() < 1e6, "{text}");
+    for cell in &cells[..3] {
+        assert!(cell.untested && cell.equivalence.is_none() && cell.significant.is_none(), "{text}");
+    }
+    assert!(!cells[3].unfinished && !cells[3].untested && cells[3].equivalence.unwrap().equivalent, "{text}");
+    assert!(!text.contains(" *\n") && text.contains(" ?") && text.contains(">= "), "{text}");
+    assert!(text.contains("? not tested: on either side more than 0.1 % did not finish"), "{text}");
+    let json = comparison.to_json();
+    let cell = &json["lines"][1]["metrics"]["fct_mean_ps"];
+    assert_eq!((&cell["significant"], &cell["equivalence"]), (&serde_json::Value::Null, &serde_json::Value::Null));
+    assert_eq!(
+        (&cell["untested"], &cell["lower_bound"], &cell["unfinished"]),
+        (&true.into(), &true.into(), &true.into())
+    );
+}
+
+#[test]
+fn the_mark_of_unfinished_flows_looks_at_both_sides() {
+    let comparison = two(|i| (i % 8 != 1).then_some(12.0), |_| Some(6.0));
+    let [tcp, planned] = comparison.lines() else { panic!("two lines") };
+    assert!(tcp.cells[0].unfinished && planned.cells[0].unfinished && !planned.cells[0].lower_bound);
+    assert!(planned.cells[0].untested && !tcp.cells[0].untested, "the baseline has no difference");
+    let text = comparison.to_text(120);
+    let line = text.lines().find(|l| l.starts_with(" planned")).unwrap();
+    assert_eq!(line.matches(" !").count(), 3, "{text}");
+}
+
+#[test]
+fn a_few_unfinished_flows_leave_means_and_exact_percentiles_tested() {
+    // 2 of 3200 flows.
+    let comparison = two(|_| Some(12.0), |i| (i != 1 && i != 7).then_some(6.0));
+    let cells = &comparison.lines()[1].cells;
+    assert_eq!(cells.iter().map(|c| c.untested).collect::<Vec<_>>(), [false, false, true, false]);
+    assert_eq!(cells[0].significant, Some(true));
+    assert!(cells[0].lower_bound && cells[0].unfinished);
+}
+
+#[test]
+fn stars_are_corrected_for_the_number_of_tests() {
+    // Relative differences of -10, -8 and -5 %, whose p-value is 0.034.
+    let mut runs: Vec<RunSummary> = (1..=3).map(|seed| summary("tcp", &[], seed, 1.0)).collect();
+    runs.extend([(1, 0.9), (2, 0.92), (3, 0.95)].map(|(seed, factor)| summary("planned", &[], seed, factor)));
+    let cell = |metrics: &[&str]| {
+        let metrics = metrics.iter().map(|name| Metric::named(name).unwrap()).collect();
+        let comparison = Comparison::new(&runs, &ComparisonOptions { metrics, ..Default::default() });
+        (comparison.lines()[1].cells[0].clone(), comparison.to_text(120))
+    };
+    let (alone, text) = cell(&["fct_mean"]);
+    assert!(alone.significant == Some(true) && text.contains("-7.7 ± 6.3 % *\n"), "{text}");
+    let (one_of_four, text) = cell(&["fct_mean", "fct_p50", "fct_p95", "fct_max"]);
+    assert_eq!(one_of_four.difference, alone.difference, "the plain interval stays");
+    assert!(one_of_four.significant == Some(false) && text.contains("-7.7 ± 6.3 % "), "{text}");
+    assert!(!text.contains(" *\n") && text.contains("Holm's correction for 4 tests"), "{text}");
+    let p_value = alone.difference.unwrap().p_value.unwrap();
+    assert!((one_of_four.corrected_p_value.unwrap() - 4.0 * p_value).abs() < 0.01, "{one_of_four:?}");
 }
 
 #[test]

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use timeplane_experiment::PlannedRun;
 use timeplane_model::{Duration, Fabric, NodeId};
 use timeplane_results::{
-    ControlRow, Distribution, DropRow, FlowRow, Recorder, ResultsError, RttRow, RunFacts, RunSummary, Summarizer,
-    Tally, WindowSummary,
+    ControlRow, Distribution, DropRow, FlowRow, LowerBounds, Recorder, ResultsError, RttRow, RunFacts, RunSummary,
+    Summarizer, Tally, WindowSummary,
 };
 use timeplane_scenario::Scenario;
 use timeplane_workload::{FlowArrival, IdealPath};
@@ -154,7 +154,9 @@ impl CompletedRun<'_> {
         let ps = |delay: Duration| (delay + self.lab.propagation).as_ps() as f64;
         let at = |share| delays.quantile(share).map(ps);
         let (mean, max) = (ps(delays.mean()?), ps(delays.longest()?));
-        Some((Distribution { mean, p50: at(0.5)?, p95: at(0.95)?, p99: at(0.99)?, max }, at(0.99999)?))
+        let lower_bounds = LowerBounds::default();
+        let found = Distribution { mean, p50: at(0.5)?, p95: at(0.95)?, p99: at(0.99)?, max, lower_bounds };
+        Some((found, at(0.99999)?))
     }
 }
 

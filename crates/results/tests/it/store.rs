@@ -138,7 +138,7 @@ fn another_layout_is_refused() {
     let marker = scratch.path().join("study/.timeplane-results");
     fs::write(&marker, "timeplane results, layout 99\n").unwrap();
     let error = Store::open(scratch.path(), "study").unwrap_err().to_string();
-    assert!(error.contains("has results of layout 99: expected layout 2"), "{error}");
+    assert!(error.contains("has results of layout 99: expected layout 3"), "{error}");
     // Killed between creating and writing the marker.
     fs::write(&marker, "").unwrap();
     Store::open(scratch.path(), "study").unwrap();
@@ -240,6 +240,8 @@ fn the_manifest_is_replaced_in_one_step() {
         format: FORMAT,
         name: "study".into(),
         version: "0.1.0".into(),
+        program: String::new(),
+        commit: None,
         source: Some("seed = 1\n".into()),
         set: vec![("seeds".into(), "2".into())],
         scenario: json!({ "b": 1, "a": [0.1, null] }),
@@ -306,7 +308,7 @@ fn a_key_names_what_determines_a_run() {
     let same = json!({ "scheme": ["a", 1.5, null, true], "fabric": { "rate": "10 Gb/s", "hosts": 8 } });
     let key = run_key(&scenario, 1, "0.1.0");
     // Results of earlier versions stay valid only as long as this does not change.
-    assert_eq!(key, "1b0380b3e95c3ad3");
+    assert_eq!(key, "f2e983fdea9ce8ef");
     assert_eq!(run_key(&same, 1, "0.1.0"), key);
     let other = json!({ "fabric": { "hosts": 9, "rate": "10 Gb/s" }, "scheme": ["a", 1.5, null, true] });
     for different in [run_key(&scenario, 2, "0.1.0"), run_key(&scenario, 1, "0.1.1"), run_key(&other, 1, "0.1.0")] {

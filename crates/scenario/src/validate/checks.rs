@@ -1,5 +1,5 @@
 //! Checks the bounds on results in the `[[check]]` tables: their schemes, that bounds on ratios are
-//! plain numbers, and that a lower bound is not above the upper one.
+//! plain numbers, that a lower bound is not above the upper one, and what may be unfinished.
 
 use super::Checked;
 use crate::error::Problem;
@@ -28,6 +28,11 @@ impl Checked {
         }
         if check.relative_to.is_some() && check.relative_to_bound {
             self.conflict(at, "both `relative_to` and `relative_to_bound`: expected at most one", None);
+        }
+        if let Some(found) = check.allow_unfinished
+            && (!found.is_finite() || found < 0.0 || (found >= 1.0 && found.fract() != 0.0))
+        {
+            self.value(&format!("{at}.allow_unfinished"), found, "a number of flows, or a share below 1");
         }
         let limits = [("at_most", check.at_most), ("at_least", check.at_least)];
         if limits.iter().all(|(_, limit)| limit.is_none()) {

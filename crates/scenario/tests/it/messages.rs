@@ -351,6 +351,9 @@ fn collectives() {
 fn checks() {
     let good = format!("{GOOD}\n[[check]]\nmetric = \"fct_p99\"\nscheme = \"dctcp\"\nat_most = \"5 ms\"\n");
     assert_eq!(load(&good, &[("check.0.at_most", "2 s")]).unwrap(), [""; 0]);
+    for right in ["0", "3", "0.01"] {
+        assert_eq!(load(&good, &[("check.0.allow_unfinished", right)]).unwrap(), [""; 0]);
+    }
     let mut a = Answers::default();
     a.with(&good, "scheme = \"dctcp\"", "scheme = \"dctp\"");
     a.with(&good, "at_most = \"5 ms\"", "");
@@ -360,6 +363,9 @@ fn checks() {
     a.with(&good, "at_most = \"5 ms\"", "at_most = \"5 ms\"\nrelative_to = \"cubic\"");
     a.with(&good, "at_most = \"5 ms\"", "at_most = 1\nrelative_to = \"cubic\"\nrelative_to_bound = true");
     a.with(&good, "at_most = \"5 ms\"", "at_most = \"5 ms\"\nat_least = \"6 ms\"");
+    for wrong in ["-1", "1.5", "true", "\"1 %\""] {
+        a.with(&good, "at_most = \"5 ms\"", &format!("at_most = \"5 ms\"\nallow_unfinished = {wrong}"));
+    }
     a.set(&good, &[("check.0.at_most", "1 ms,2 ms")]);
     a.set(&good, &[("check.1.at_most", "1 ms")]);
     insta::assert_snapshot!(a.0);

@@ -6,7 +6,7 @@
 use crate::engine::time::{SimTime, evenly_within};
 use std::collections::BTreeMap;
 use timeplane_model::Duration;
-use timeplane_results::Distribution;
+use timeplane_results::{Distribution, LowerBounds};
 
 /// The linear bins of an octave, as a power of two.
 const SUB_BITS: u32 = 6;
@@ -58,7 +58,9 @@ impl Histogram {
         let (&last, _) = self.bins.last_key_value()?;
         let at = |share| self.percentile(share).expect("there are measurements");
         let mean = self.sum as f64 / count as f64;
-        Some(Distribution { mean, p50: at(0.5), p95: at(0.95), p99: at(0.99), max: lower(last) as f64 })
+        let max = lower(last) as f64;
+        let lower_bounds = LowerBounds::default();
+        Some(Distribution { mean, p50: at(0.5), p95: at(0.95), p99: at(0.99), max, lower_bounds })
     }
 }
 

@@ -52,6 +52,8 @@ pub fn results(root: &Path, hosts: u32, slots: u32) -> Folder {
         format: FORMAT,
         name: "shuffle".into(),
         version: env!("CARGO_PKG_VERSION").into(),
+        program: String::new(),
+        commit: None,
         source: Some("description = \"Who is first?\"\n".into()),
         set: vec![("fabric.rate".into(), "10 Gb/s".into())],
         scenario: serde_json::json!({ "description": "Who is <first>?" }),

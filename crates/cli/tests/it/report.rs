@@ -124,7 +124,7 @@ fn what_cannot_be_reported_is_said_and_leaves_the_page_before() {
 
     let manifest = dir.join("results/four/manifest.json");
     let text = fs::read_to_string(&manifest).unwrap();
-    fs::write(&manifest, text.replacen("\"format\": 2", "\"format\": 7", 1)).unwrap();
+    fs::write(&manifest, text.replacen("\"format\": 3", "\"format\": 7", 1)).unwrap();
     let said = refused(&dir, &["report", "results/four"], 2);
     assert!(said.contains("results/four has results of layout 7: expected layout 3"), "{said}");
     assert!(said.contains("Use the version of timeplane that wrote them"), "{said}");

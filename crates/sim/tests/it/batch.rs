@@ -201,9 +201,16 @@ fn planned(points: usize, schemes: usize, seeds: u64) -> Vec<PlannedRun> {
     all
 }
 
+/// A store without runs.
+fn empty(name: &str) -> Store {
+    let results = folder().join(format!("empty-{name}"));
+    let _ = std::fs::remove_dir_all(&results);
+    Store::open(&results, name).unwrap()
+}
+
 #[test]
 fn shares_are_all_runs_each_once() {
-    let store = Store::open(&folder().join("empty"), "shares").unwrap();
+    let store = empty("shares");
     let share = |number| {
         let mut sweep = Sweep::new(planned(3, 2, 5), None, Some(Shard { number, of: 4 }));
         sweep.wanted(&store, 2).unwrap()
@@ -215,7 +222,7 @@ fn shares_are_all_runs_each_once() {
 
 #[test]
 fn the_first_seeds_are_wanted_first_and_a_few_ahead() {
-    let store = Store::open(&folder().join("empty"), "ahead").unwrap();
+    let store = empty("ahead");
     let until = Some(Until { metric: Metric::FctMean, within: 0.05 });
     let seeds = |at_once| {
         let mut sweep = Sweep::new(planned(1, 2, 9), until, None);

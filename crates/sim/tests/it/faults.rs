@@ -89,6 +89,7 @@ fn in_turn_the_runs_before_are_kept() {
     let mut experiment = Experiment::open(Faulty::new(false), &load(SCENARIO), &options, &|_| {}).unwrap();
     let error = experiment.run_in_turn(&|| false, &|_| {}).unwrap_err();
     assert_eq!(error.to_string(), MESSAGE);
+    drop(experiment);
     let mut experiment = Experiment::open(Faulty::new(true), &load(SCENARIO), &options, &|_| {}).unwrap();
     let outcome = experiment.run_in_turn(&|| false, &|_| {}).unwrap();
     assert_eq!((outcome.runs, outcome.cached), (8, 1));

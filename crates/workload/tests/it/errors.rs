@@ -52,7 +52,7 @@ fn values() {
     assert!(load(&months, 4).is_ok(), "28 days");
     assert_eq!(
         load(&months, 8).unwrap_err().to_string(),
-        "workload is 7 PB over a host's link of 10 Gb/s, which takes 65 days: at most 30 days of traffic over a link"
+        "workload is 7000 TB over a host's link of 10 Gb/s, which takes 65 days: at most 30 days of traffic over a link"
     );
     let tiny = Source::load(&pattern(Pattern::Uniform), Path::new("."), &fabric(4), Bytes::new(28)).unwrap_err();
     assert_eq!(

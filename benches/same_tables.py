@@ -54,6 +54,11 @@ SHORTER = {
 # parts of swept keys between dots.
 RENAMED: dict[str, str] = {
     "control": "scheme",
+    "course": "trace",
+}
+# Several parts of a swept key at once.
+RENAMED_KEYS: dict[str, str] = {
+    "plan.slots.": "plan.tdma.",
 }
 # Tables whose file has another name.
 RENAMED_TABLES: dict[str, str] = {}
@@ -260,7 +265,11 @@ def renamed(value: Value) -> Value:
 
 def rename(value: Value) -> Value:
     """A key, a column or a value of the old version."""
-    return ".".join(RENAMED.get(word, word) for word in value.split(".")) if isinstance(value, str) else value
+    if not isinstance(value, str):
+        return value
+    for old, new in RENAMED_KEYS.items():
+        value = value.replace(old, new)
+    return ".".join(RENAMED.get(word, word) for word in value.split("."))
 
 
 if __name__ == "__main__":

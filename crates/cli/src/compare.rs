@@ -5,8 +5,7 @@ use crate::fail::Failure;
 use crate::{CompareArgs, output};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use timeplane_experiment::say;
-use timeplane_experiment::{Comparison, ComparisonOptions, Context};
+use timeplane_experiment::{Comparison, ComparisonOptions, Context, say};
 use timeplane_results::{Folder, Metric, ResultsError, RunSummary};
 
 pub fn compare(args: &CompareArgs) -> Result<(), Failure> {

@@ -5,8 +5,7 @@ use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, Na
 use serde_json::json;
 use std::fmt::{self, Display};
 use std::io::{self, IsTerminal};
-use timeplane_experiment::say;
-use timeplane_experiment::{ExitCode, ExperimentError};
+use timeplane_experiment::{ExitCode, ExperimentError, say};
 use timeplane_scenario::{Issue, Location, ScenarioError};
 use timeplane_sim::SimulationError;
 

@@ -6,8 +6,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, IsTerminal};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
-use timeplane_experiment::Progress;
-use timeplane_experiment::say;
+use timeplane_experiment::{Progress, say};
 
 /// Steps of the bar for each run.
 const STEPS: f64 = 1000.0;

@@ -7,8 +7,7 @@ use crate::progress::Display;
 use crate::{RunArgs, output};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use timeplane_experiment::say;
-use timeplane_experiment::{Answer, ExitCode, Options, Outcome, Progress, Shard, Until};
+use timeplane_experiment::{Answer, ExitCode, Options, Outcome, Progress, Shard, Until, say};
 use timeplane_scenario::Loaded;
 use timeplane_sim::Simulator;
 

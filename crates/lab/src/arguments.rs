@@ -9,8 +9,7 @@ use serde_json::{Value, json};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration as Wait;
-use timeplane_experiment::say;
-use timeplane_experiment::{Answer, ExitCode, ExperimentError, PlannedRun, Progress, checks};
+use timeplane_experiment::{Answer, ExitCode, ExperimentError, PlannedRun, Progress, checks, say};
 use timeplane_live::service::Stop;
 use timeplane_scenario::{Loaded, ScenarioError, split_override};
 

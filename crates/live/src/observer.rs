@@ -158,7 +158,7 @@ impl Observer {
                 links.push(tcx::attach(program, interface).map_err(error)?);
             }
         }
-        // Links and handles keep programs and maps alive; the object is no longer needed.
+        // The links keep the programs alive, and the handles keep the maps alive. The object can go.
         Ok(Self {
             ports,
             states: MapHandle::try_from(&skel.maps.ports)?,

@@ -113,7 +113,7 @@ fn a_scheme_that_finishes_fewer_flows_gains_nothing_by_it() {
     let cells = &comparison.lines()[1].cells;
     assert!(cells[0].lower_bound && cells[0].value.unwrap().mean > 20e9, "{text}");
     assert!(cells[..3].iter().all(|c| c.unfinished), "{text}");
-    // The median is exact, but so many flows are unfinished that nothing is tested.
+    // The median is exact. It is not tested, because too many flows are unfinished.
     assert!(!cells[1].lower_bound && (cells[1].value.unwrap().mean - 6.02e9).abs() < 1e6, "{text}");
     for cell in &cells[..3] {
         assert!(cell.untested && cell.equivalence.is_none() && cell.significant.is_none(), "{text}");

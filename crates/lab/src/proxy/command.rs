@@ -8,8 +8,7 @@ use crate::arguments::{ScenarioArgs, width};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use serde_json::Value;
 use std::sync::Arc;
-use timeplane_experiment::ExitCode;
-use timeplane_experiment::say;
+use timeplane_experiment::{ExitCode, say};
 use timeplane_live::proxy::Actuator;
 use timeplane_scenario::Loaded;
 

@@ -497,7 +497,7 @@ impl LiveAgent {
         Ok(())
     }
 
-    /// Whether controllers have been silent for so long that frames leave without slots.
+    /// Whether frames leave without slots because all controllers have been silent for a lease.
     fn abandoned(&self, now: Time) -> bool {
         self.config.gate.safe == SafeState::Open && now - self.heard > self.config.gate.lease
     }

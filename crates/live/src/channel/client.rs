@@ -35,7 +35,7 @@ struct Shared {
 struct State {
     /// The connection, while there is one.
     outbox: Option<Arc<Outbox>>,
-    /// Why there is no connection.
+    /// The reason why the client is not connected.
     trouble: Option<String>,
 }
 
@@ -101,7 +101,8 @@ impl Client {
     pub fn is_connected(&self) -> bool {
         self.shared.state().outbox.is_some()
     }
-    /// Why there is no connection; `None` if there is one, or if no attempt has failed yet.
+    /// The reason why the client is not connected. `None` while it is connected, and before an
+    /// attempt has failed.
     pub fn trouble(&self) -> Option<String> {
         self.shared.state().trouble.clone()
     }

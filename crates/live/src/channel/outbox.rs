@@ -41,7 +41,8 @@ pub(super) enum Next {
     Closed(String),
 }
 
-/// Maximum number of bytes removed together. Removed records are no longer dropped.
+/// Maximum number of bytes that the writer takes out at once. A record that has been taken out is
+/// not dropped any more when the queue is full.
 const TOGETHER: usize = 64 << 10;
 
 impl Outbox {
@@ -67,7 +68,7 @@ impl Outbox {
         }
         while state.bytes + length > self.most {
             let Some(at) = state.waiting.iter().position(|item| item.may_be_lost) else {
-                state.closed = Some("it does not take what waits for it".to_owned());
+                state.closed = Some("the peer does not read its records".to_owned());
                 self.changed.notify_one();
                 return Err(SendError::Stuck);
             };
@@ -114,8 +115,8 @@ impl Outbox {
         }
     }
 
-    /// Waits until it ends at once; why. For who is in the middle of writing, and in place of
-    /// [`next`](Self::next).
+    /// Waits until the connection has to end at once, and returns the reason. A writer in the middle
+    /// of a write calls this in place of [`next`](Self::next).
     pub(super) async fn cut_off(&self) -> String {
         loop {
             {

@@ -145,8 +145,8 @@ impl Sending {
         let contiguous = if all { contiguous.min(self.raw.next_offset()) } else { contiguous };
         let progress = contiguous > self.acknowledged;
         if self.given_up || contiguous > self.raw.next_offset() || (!progress && missing.is_empty()) {
-            // The program at the receiver does not read, and its report is no news: the timeout
-            // keeps growing.
+            // The report says nothing new, for example because the receiving program does not read.
+            // The timeout keeps growing.
             return false;
         }
         let missing = missing.iter().map(|&(start, end)| Range { start, end }).collect();

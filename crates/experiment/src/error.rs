@@ -35,10 +35,10 @@ pub enum ExperimentError<E: std::error::Error + 'static> {
         /// The driver's error.
         source: E,
     },
-    /// A run broke off by a fault of the program. Other runs go on, and are kept.
+    /// A panic ended a run. Other runs continue, and are kept.
     #[error(
-        "scenario `{scenario}`, scheme `{scheme}`, seed {seed}: the run broke off by a fault of timeplane: {message}; \
-         other runs are kept"
+        "scenario `{scenario}`, scheme `{scheme}`, seed {seed}: a fault in timeplane ended the run: {message}; other \
+         runs are kept"
     )]
     Fault {
         /// The scenario's name.

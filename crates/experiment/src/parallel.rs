@@ -81,7 +81,7 @@ struct Wave<'a, D: Driver> {
     tell: &'a (dyn Fn(Progress<'_>) + Sync),
     /// The first error.
     failure: Mutex<Option<Error<D>>>,
-    /// The error of the first run that broke off. The other runs go on.
+    /// The error of the first run that panicked. The other runs continue.
     fault: Mutex<Option<Error<D>>>,
 }
 

@@ -24,7 +24,7 @@ const SCENARIO: &str = r#"
     transport.datagrams = {}
 "#;
 
-/// The simulator, which panics in the second seed of `cubic` until it is mended.
+/// A simulator that panics in seed 2 of `cubic` unless it is mended.
 struct Faulty {
     simulator: Simulator,
     mended: bool,
@@ -58,8 +58,8 @@ impl Driver for Faulty {
     }
 }
 
-const MESSAGE: &str = "scenario `faults`, scheme `cubic`, seed 2: the run broke off by a fault of timeplane: time 7 overflows; \
-     other runs are kept";
+const MESSAGE: &str = "scenario `faults`, scheme `cubic`, seed 2: a fault in timeplane ended the run: time 7 overflows; other \
+     runs are kept";
 
 #[test]
 fn a_run_that_panics_ends_alone() {

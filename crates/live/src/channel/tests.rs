@@ -403,7 +403,7 @@ fn who_takes_nothing_is_cut_off_and_others_are_served() {
     client.send(Record::Note(json!("heard"))).unwrap();
     let mut seen = [at_server.next(), at_server.next()].map(|e| format!("{e:?}"));
     seen.sort();
-    assert!(seen[0].contains("does not take") && seen[1].contains("heard"), "{seen:?}");
+    assert!(seen[0].contains("does not read its records") && seen[1].contains("heard"), "{seen:?}");
 }
 
 #[test]

@@ -52,6 +52,10 @@ pub struct TcpConfig {
     pub receive_window: Option<u64>,
     /// CUBIC leaves slow start when round trips lengthen (HyStart++, RFC 9406). Default off.
     pub hystart: bool,
+    /// The window grows only if it has limited the sender in the latest window of data, as in Linux
+    /// (`tcp_is_cwnd_limited`): it was full, or in slow start more than half of it was outstanding.
+    /// Default off: it also grows in congestion avoidance if three quarters were outstanding.
+    pub limited_growth: bool,
 }
 
 /// How long a receiver delays acknowledgements (RFC 5681, section 4.2).
@@ -88,6 +92,7 @@ impl Default for TcpConfig {
             handshake: false,
             receive_window: None,
             hystart: false,
+            limited_growth: false,
         }
     }
 }

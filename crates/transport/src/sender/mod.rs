@@ -8,6 +8,7 @@ mod recovery;
 mod scoreboard;
 mod state;
 mod steering;
+mod usage;
 
 pub use steering::Steering;
 
@@ -125,6 +126,7 @@ pub struct Sender {
 
     // Windows.
     window: Window,
+    usage: usage::Usage,
     congestion: Congestion,
     receive_window: u64,
     steered: Option<Box<steering::Steered>>,
@@ -202,6 +204,7 @@ impl Sender {
             release: Time::ZERO,
             youngest: Time::ZERO,
             window: Window::new(config.mss, config.initial_window),
+            usage: usage::Usage::new(config.limited_growth),
             congestion,
             receive_window: config.receive_window.map_or(u64::MAX, |w| w.max(1)),
             steered: None,
@@ -275,6 +278,9 @@ impl Sender {
         let Some(candidate) = self.candidate() else {
             if self.watched {
                 self.note_limit();
+            }
+            if self.usage.decides {
+                self.note_full_window();
             }
             return None;
         };
@@ -353,7 +359,7 @@ impl Sender {
             }
             // RFC 3168, section 6.1.2: an acknowledgement with an echo does not enlarge the window.
             let used = self.window_was_used(outstanding);
-            if may_grow && !used && self.limit < self.bytes {
+            if may_grow && !used && (self.limit < self.bytes || self.usage.decides) {
                 self.congestion.on_unused(now);
             }
             if may_grow && !echoed && used {
@@ -481,6 +487,9 @@ impl Sender {
         self.records.push_back(Record { sent: now, copies: 1, sacked: false, lost: false, repeated: false });
         self.pipe += u64::from(len);
         self.next += u64::from(len);
+        if self.usage.decides {
+            self.note_usage();
+        }
         if self.rto_at.is_none() {
             self.arm(now);
         }

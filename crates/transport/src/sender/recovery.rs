@@ -50,8 +50,12 @@ impl Sender {
 
     /// Growth without use says nothing about the path. At least half of the window in slow start,
     /// and three quarters of it later, must have been outstanding, except for the part of a segment
-    /// that never fits.
+    /// that never fits. With [`limited_growth`](crate::TcpConfig::limited_growth) the window must
+    /// have limited the sender.
     pub(super) fn window_was_used(&self, outstanding: u64) -> bool {
+        if self.usage.decides {
+            return self.usage.limits(&self.window);
+        }
         let cwnd = self.window.cwnd;
         let enough = if self.window.in_slow_start() { cwnd / 2 } else { cwnd - cwnd / 4 };
         outstanding + u64::from(self.window.mss) > enough

@@ -8,8 +8,8 @@ use proptest::prelude::*;
 
 #[test]
 fn stays_small() {
-    // Six cache lines, and a word for round trips that are recorded.
-    assert!(size_of::<Sender>() <= 392, "{}", size_of::<Sender>());
+    // Seven cache lines, and a word for round trips that are recorded.
+    assert!(size_of::<Sender>() <= 456, "{}", size_of::<Sender>());
     assert_eq!(size_of::<Record>(), 16);
 }
 

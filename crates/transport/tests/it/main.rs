@@ -2,6 +2,7 @@
 
 mod bbr;
 mod delivery;
+mod growth;
 mod path;
 mod raw;
 mod recovery;

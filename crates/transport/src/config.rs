@@ -50,7 +50,8 @@ pub struct TcpConfig {
     pub handshake: bool,
     /// The receive window in bytes, which limits outstanding data. Default unlimited.
     pub receive_window: Option<u64>,
-    /// CUBIC leaves slow start when round trips lengthen (HyStart++, RFC 9406). Default off.
+    /// CUBIC and NewReno leave slow start when round trips lengthen (HyStart++, RFC 9406). Default
+    /// off.
     pub hystart: bool,
     /// The window grows only if it has limited the sender in the latest window of data, as in Linux
     /// (`tcp_is_cwnd_limited`): it was full, or in slow start more than half of it was outstanding.

@@ -74,7 +74,6 @@ impl Cubic {
 
 impl CongestionControl for Cubic {
     fn new(config: &TcpConfig) -> Self {
-        let hystart = config.hystart.then(Box::default);
         Self {
             w_max: 0.0,
             k: 0.0,
@@ -84,7 +83,7 @@ impl CongestionControl for Cubic {
             epoch: None,
             counted: Time::ZERO,
             plateau: true,
-            hystart,
+            hystart: HyStart::enabled(config),
         }
     }
 

@@ -91,3 +91,18 @@ fn a_busy_flow_grows_as_before() {
         assert_eq!(windows[0], windows[1], "{congestion:?}");
     }
 }
+
+/// A pipe of 1000 segments before an unlimited queue, as for CUBIC in `windows.rs`: NewReno leaves
+/// slow start as well, and DCTCP never does so without marks.
+#[test]
+fn hystart_serves_newreno_but_not_dctcp() {
+    for (congestion, leaves) in [(CongestionKind::NewReno, true), (CongestionKind::Dctcp, false)] {
+        let config =
+            PathConfig { rate: Some(Rate::mbps(100)), propagation: Duration::from_us(41_600), ..PathConfig::default() };
+        let mut path = Path::with_flow(config, &TcpConfig { hystart: true, ..tcp(congestion) }, u64::MAX);
+        path.run_logged(Duration::from_secs(3), |_, _, _, _| {});
+        let ssthresh = path.flows[0].sender.ssthresh();
+        assert_eq!((2_000_000..9_000_000).contains(&ssthresh), leaves, "{congestion:?}: {ssthresh}");
+        assert_eq!(ssthresh == u64::MAX, !leaves);
+    }
+}

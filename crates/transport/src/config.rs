@@ -57,6 +57,10 @@ pub struct TcpConfig {
     /// (`tcp_is_cwnd_limited`): it was full, or in slow start more than half of it was outstanding.
     /// Default off: it also grows in congestion avoidance if three quarters were outstanding.
     pub limited_growth: bool,
+    /// CUBIC takes `W_max` and `cwnd_prior` from the congestion window (RFC 9438, sections 4.6 and
+    /// 4.7), which may be more than was in flight. Default off: from the bytes in flight, as the
+    /// threshold.
+    pub w_max_from_cwnd: bool,
 }
 
 /// How long a receiver delays acknowledgements (RFC 5681, section 4.2).
@@ -94,6 +98,7 @@ impl Default for TcpConfig {
             receive_window: None,
             hystart: false,
             limited_growth: false,
+            w_max_from_cwnd: false,
         }
     }
 }

@@ -61,6 +61,10 @@ pub struct TcpConfig {
     /// 4.7), which may be more than was in flight. Default off: from the bytes in flight, as the
     /// threshold.
     pub w_max_from_cwnd: bool,
+    /// Proportional rate reduction (RFC 9937, which replaces RFC 6937): a fast recovery spreads the
+    /// reduction over the acknowledgements of a round trip. Default off: the window falls at once.
+    /// It needs SACK, and a control that sets a threshold.
+    pub prr: bool,
 }
 
 /// How long a receiver delays acknowledgements (RFC 5681, section 4.2).
@@ -99,6 +103,7 @@ impl Default for TcpConfig {
             hystart: false,
             limited_growth: false,
             w_max_from_cwnd: false,
+            prr: false,
         }
     }
 }

@@ -4,6 +4,7 @@
 //! losses, feed a model of the path, and accept steering from outside.
 
 mod model;
+mod prr;
 mod recovery;
 mod scoreboard;
 mod state;
@@ -111,6 +112,8 @@ pub struct Sender {
     sacked: RangeSet,
     /// Bytes in the network: over all records, copies times length.
     pipe: u64,
+    /// Bytes of segments that have arrived, each counted once, selectively acknowledged or not.
+    delivered: u64,
     /// Duplicate acknowledgements since the last advance.
     duplicates: u32,
     /// Without SACK: segments that have left the network, by the count of duplicates.
@@ -129,6 +132,8 @@ pub struct Sender {
     usage: usage::Usage,
     congestion: Congestion,
     receive_window: u64,
+    /// The gradual reduction of a fast recovery.
+    reduction: Option<Box<prr::Prr>>,
     steered: Option<Box<steering::Steered>>,
     /// For a congestion control that models the path.
     delivery: Option<Box<Delivery>>,
@@ -149,6 +154,10 @@ pub struct Sender {
     partial_seen: bool,
     /// RFC 6675: this recovery has used its rescue retransmission.
     rescued: bool,
+    /// A recovery reduces the window gradually.
+    reduces_gradually: bool,
+    /// The current acknowledgement shows a loss.
+    found_loss: bool,
     /// The first segment has timed out before.
     head_timed_out: bool,
     /// The SYN was sent more than once.
@@ -197,6 +206,7 @@ impl Sender {
             records: VecDeque::with_capacity(first_records(config, bytes)),
             sacked: RangeSet::new(),
             pipe: 0,
+            delivered: 0,
             duplicates: 0,
             left: 0,
             rtt: RttEstimator::new(config.initial_rto, config.min_rto),
@@ -207,6 +217,7 @@ impl Sender {
             usage: usage::Usage::new(config.limited_growth),
             congestion,
             receive_window: config.receive_window.map_or(u64::MAX, |w| w.max(1)),
+            reduction: None,
             steered: None,
             delivery: models.then(Box::default),
             samples: None,
@@ -219,6 +230,8 @@ impl Sender {
             has_recovered: false,
             partial_seen: false,
             rescued: false,
+            reduces_gradually: config.prr && config.sack && !models,
+            found_loss: false,
             head_timed_out: false,
             syn_repeated: false,
             paced_out: false,
@@ -341,6 +354,8 @@ impl Sender {
         let acked = ack.ack.saturating_sub(self.una);
         let duplicate = ack.ack == self.una && self.una < self.next;
         let outstanding = self.next - self.una;
+        let delivered = self.delivered;
+        self.found_loss = false;
         let before = if self.delivery.is_some() { self.in_flight() } else { 0 };
         let mut sample = None;
         if acked > 0 {
@@ -388,6 +403,9 @@ impl Sender {
             self.enter_recovery(now, outstanding);
         } else if self.repeat_twice && self.repair == Repair::Fast {
             self.find_lost_repetition(now, outstanding);
+        }
+        if self.reduction.is_some() {
+            self.reduce(self.delivered - delivered, acked > 0 && !self.found_loss);
         }
         if self.delivery.is_some() {
             self.model_path(now, before);
@@ -487,6 +505,7 @@ impl Sender {
         self.records.push_back(Record { sent: now, copies: 1, sacked: false, lost: false, repeated: false });
         self.pipe += u64::from(len);
         self.next += u64::from(len);
+        self.count_sent(len);
         if self.usage.decides {
             self.note_usage();
         }
@@ -511,6 +530,7 @@ impl Sender {
         record.repeated = true;
         self.pipe += u64::from(len);
         self.retransmissions += 1;
+        self.count_sent(len);
         // RFC 6675, section 6, lets any repetition restart the timer. Here only the first segment's
         // does, or a recovery whose repetitions are lost as well would never end. RFC 6582, section
         // 3.2: only at the first partial acknowledgement.

@@ -6,6 +6,7 @@ mod growth;
 mod path;
 mod raw;
 mod recovery;
+mod reduction;
 mod steering;
 mod supply;
 mod throughput;

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use timeplane_model::Duration;
 
-use crate::CongestionKind;
+use crate::{CongestionKind, RtoRule};
 
 /// Parameters of a TCP connection, the same for both ends.
 ///
@@ -23,6 +23,8 @@ pub struct TcpConfig {
     /// The shortest retransmission timeout. Default 200 ms, as in Linux. RFC 6298 requires 1 s;
     /// data centers often use less than 10 ms.
     pub min_rto: Duration,
+    /// How the retransmission timeout follows from round-trip times. Default: RFC 6298.
+    pub rto: RtoRule,
     /// The retransmission timeout before the first measurement of the round-trip time, for the SYN
     /// too. Default 1 s (RFC 6298, rule 2.1); at least `min_rto`.
     pub initial_rto: Duration,
@@ -91,6 +93,7 @@ impl Default for TcpConfig {
             mss: 1460,
             initial_window: 10,
             min_rto: Duration::from_ms(200),
+            rto: RtoRule::Rfc,
             initial_rto: Duration::from_secs(1),
             delayed_ack: DelayedAck::default(),
             slow_start_segments: 2,

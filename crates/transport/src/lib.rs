@@ -38,7 +38,7 @@ pub use config::{DelayedAck, TcpConfig};
 pub use congestion::CongestionKind;
 pub use raw::{MAX_MISSING, RawConfig, RawFrame, RawReceiver, RawSender, RepairReport};
 pub use receiver::Receiver;
-pub use rtt::RttEstimator;
+pub use rtt::{RtoRule, RttEstimator};
 pub use sack::{Range, RangeSet};
 pub use segment::{Ack, Arrival, HEADER_BYTES, MAX_SACK_BLOCKS, SackBlocks, Segment, ack_options_bytes};
 pub use sender::{Sender, Steering};

@@ -209,7 +209,7 @@ impl Sender {
             delivered: 0,
             duplicates: 0,
             left: 0,
-            rtt: RttEstimator::new(config.initial_rto, config.min_rto),
+            rtt: RttEstimator::new(config.initial_rto, config.min_rto).with_rule(config.rto),
             rto_at: None,
             release: Time::ZERO,
             youngest: Time::ZERO,
@@ -445,7 +445,7 @@ impl Sender {
             self.congestion.limit(&mut self.window, mss);
         } else if self.connection == Connection::SynSent {
             let rtt = now - self.release;
-            self.rtt.sample(rtt);
+            self.rtt.sample(rtt, 0, 0);
             self.congestion.on_open(rtt);
         }
         self.connection = Connection::Open;

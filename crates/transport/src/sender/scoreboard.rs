@@ -62,7 +62,7 @@ impl Sender {
         }
         let sample = sent.filter(|_| !repeated).map(|sent| now - sent);
         if let Some(rtt) = sample {
-            self.rtt.sample(rtt);
+            self.rtt.sample(rtt, self.una, self.next);
         }
         sample
     }

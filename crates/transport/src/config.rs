@@ -67,6 +67,10 @@ pub struct TcpConfig {
     /// reduction over the acknowledgements of a round trip. Default off: the window falls at once.
     /// It needs SACK, and a control that sets a threshold.
     pub prr: bool,
+    /// Forward RTO recovery (RFC 5682): after a timeout, two new segments show whether anything was
+    /// lost. If not, the timeout's effect on the window is undone, and nothing more is repeated.
+    /// Default off.
+    pub f_rto: bool,
 }
 
 /// How long a receiver delays acknowledgements (RFC 5681, section 4.2).
@@ -107,6 +111,7 @@ impl Default for TcpConfig {
             limited_growth: false,
             w_max_from_cwnd: false,
             prr: false,
+            f_rto: false,
         }
     }
 }

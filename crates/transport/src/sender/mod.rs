@@ -3,6 +3,7 @@
 //! This module sends and takes acknowledgements. Its parts keep the scoreboard, recover from
 //! losses, feed a model of the path, and accept steering from outside.
 
+mod frto;
 mod model;
 mod prr;
 mod recovery;
@@ -134,6 +135,8 @@ pub struct Sender {
     receive_window: u64,
     /// The gradual reduction of a fast recovery.
     reduction: Option<Box<prr::Prr>>,
+    /// The latest timeout, until it is known whether it was needed.
+    judged: Option<Box<frto::Frto>>,
     steered: Option<Box<steering::Steered>>,
     /// For a congestion control that models the path.
     delivery: Option<Box<Delivery>>,
@@ -156,6 +159,8 @@ pub struct Sender {
     rescued: bool,
     /// A recovery reduces the window gradually.
     reduces_gradually: bool,
+    /// Timeouts are judged (F-RTO).
+    judges_timeouts: bool,
     /// The current acknowledgement shows a loss.
     found_loss: bool,
     /// The first segment has timed out before.
@@ -218,6 +223,7 @@ impl Sender {
             congestion,
             receive_window: config.receive_window.map_or(u64::MAX, |w| w.max(1)),
             reduction: None,
+            judged: None,
             steered: None,
             delivery: models.then(Box::default),
             samples: None,
@@ -231,6 +237,7 @@ impl Sender {
             partial_seen: false,
             rescued: false,
             reduces_gradually: config.prr && config.sack && !models,
+            judges_timeouts: config.f_rto,
             found_loss: false,
             head_timed_out: false,
             syn_repeated: false,
@@ -399,6 +406,9 @@ impl Sender {
         } else if duplicate && !self.sack {
             self.on_duplicate(now, outstanding);
         }
+        if self.judged.is_some() && (acked > 0 || duplicate) {
+            self.judge_timeout(self.delivered - delivered, acked > 0);
+        }
         if self.sack && self.repair == Repair::None && self.lost_below > self.head {
             self.enter_recovery(now, outstanding);
         } else if self.repeat_twice && self.repair == Repair::Fast {
@@ -466,18 +476,18 @@ impl Sender {
         }
         let in_flight = self.in_flight();
         let whole_segment_fits = in_flight + u64::from(self.window.mss) <= self.window.cwnd;
+        if let Some(may_probe) = self.may_probe() {
+            return (may_probe && whole_segment_fits && self.has_new_data()).then_some(Candidate::New);
+        }
         if self.repair != Repair::None && whole_segment_fits {
             // RFC 6675, section 4, NextSeg, rule 1.
             if let Some(seq) = self.first_unrepeated(self.lost_below.min(self.repair_end())) {
                 return Some(Candidate::Repeat(seq));
             }
         }
-        if self.next < self.limit {
-            // Rule 2.
-            let len = u64::from(self.segment_len(self.next));
-            if in_flight + len <= self.window.cwnd && self.next + len - self.una <= self.window_at_receiver() {
-                return Some(Candidate::New);
-            }
+        // Rule 2.
+        if self.has_new_data() && in_flight + u64::from(self.segment_len(self.next)) <= self.window.cwnd {
+            return Some(Candidate::New);
         }
         if self.repair == Repair::Fast && self.sack && whole_segment_fits {
             // Rules 3 and 4.
@@ -485,6 +495,14 @@ impl Sender {
             return self.first_unrepeated(highest).map(Candidate::Repeat).or_else(|| self.rescue());
         }
         None
+    }
+
+    /// Whether there is a segment that was never sent, with room for it at the receiver.
+    fn has_new_data(&self) -> bool {
+        self.next < self.limit && {
+            let len = u64::from(self.segment_len(self.next));
+            self.next + len - self.una <= self.window_at_receiver()
+        }
     }
 
     /// At least one segment, so that a small window does not end the flow.

@@ -152,6 +152,7 @@ impl Sender {
     /// everything that the receiver may not hold is lost, and repeated in slow start.
     pub(super) fn collapse(&mut self) {
         let flight = self.flight(self.next - self.una);
+        self.begin_judging();
         self.reduction = None;
         self.congestion.on_timeout(&mut self.window, flight, !self.head_timed_out);
         self.head_timed_out = true;

@@ -7,6 +7,7 @@ mod path;
 mod raw;
 mod recovery;
 mod reduction;
+mod spurious;
 mod steering;
 mod supply;
 mod throughput;

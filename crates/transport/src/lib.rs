@@ -17,8 +17,8 @@
 //! nothing.
 //!
 //! Not supported: FIN (a flow ends when all its bytes are acknowledged), urgent data, window
-//! updates, timestamps, RACK, tail loss probes, proportional rate reduction, and idle restart.
-//! Sequence numbers have 64 bits, start at zero and do not wrap. A SYN takes no sequence number.
+//! updates, timestamps, RACK, tail loss probes, and idle restart. Sequence numbers have 64 bits,
+//! start at zero and do not wrap. A SYN takes no sequence number.
 //!
 //! Invalid input never panics: acknowledgements of bytes that were not sent are ignored.
 

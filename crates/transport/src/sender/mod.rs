@@ -83,7 +83,8 @@ enum Repair {
 /// timer re-armed when the first segment is repeated (section 6). Beyond that RFC, it detects lost
 /// repetitions if [`TcpConfig::find_lost_repetitions`] is set. Without SACK it follows RFC 6582.
 /// Both use limited transmit (RFC 3042). RFC 6582 inflates the window; here the count of bytes in
-/// the network is smaller instead, with the same sums.
+/// the network is smaller instead, with the same sums. [`TcpConfig::prr`] and [`TcpConfig::f_rto`]
+/// add proportional rate reduction and the detection of spurious timeouts.
 #[derive(Clone, Debug)]
 pub struct Sender {
     // Sequence numbers.

@@ -119,6 +119,7 @@ __all__ = [
     "Record",
     "Retune",
     "RoomName",
+    "RtoRule",
     "Scenario",
     "Scheme",
     "Shared",
@@ -133,6 +134,7 @@ __all__ = [
     "Stride",
     "Switch",
     "Tcp",
+    "TcpPreset",
     "Tdma",
     "Times",
     "Timeslots",
@@ -1209,6 +1211,13 @@ class Raw(Values):
     """
 
 
+#: Set of defaults for TCP.
+#:
+#: - ``"rfc"``: RFC 5681, 6298, 6675 and the control's own RFC, without later improvements.
+#: - ``"linux"``: Linux: its timeout, growth only of windows that limit, HyStart++, PRR and F-RTO.
+#: - ``"datacenter"``: As `linux`, with a minimum timeout of 5 ms, and ECN where switches mark.
+TcpPreset: TypeAlias = Literal["rfc", "linux", "datacenter"]
+
 #: Congestion control of TCP.
 #:
 #: - ``"new_reno"``: NewReno: halves at a loss, grows by a segment per round trip (RFC 5681, 6582).
@@ -1217,6 +1226,13 @@ class Raw(Values):
 #: - ``"bbr"``: BBR version 1: a model of the path's rate and round trip; it always paces (Cardwell,
 #:   2016).
 Congestion: TypeAlias = Literal["new_reno", "cubic", "dctcp", "bbr"]
+
+#: How the retransmission timeout follows from round-trip times.
+#:
+#: - ``"rfc"``: SRTT + 4 RTTVAR, at least the minimum (RFC 6298).
+#: - ``"linux"``: SRTT and the larger of 4 RTTVAR and the minimum, where RTTVAR falls by at most a
+#:   quarter per round trip (`tcp_rtt_estimator` of Linux).
+RtoRule: TypeAlias = Literal["rfc", "linux"]
 
 
 @dataclass(kw_only=True)
@@ -1234,28 +1250,55 @@ class DelayedAck(Values):
 
 @dataclass(kw_only=True)
 class Tcp(Values):
-    """TCP with SACK (RFC 2018, 6675), RTO (RFC 6298) and 40 B of headers without timestamps."""
+    """TCP with SACK (RFC 2018, 6675) and 40 B of headers without timestamps."""
 
     _key: ClassVar[str] = "tcp"
 
     _reads: ClassVar[dict[str, str]] = {"delayed_ack": "DelayedAck"}
 
+    preset: TcpPreset | None = None
+    """Set of defaults for the keys whose description names presets; default: `rfc`."""
     congestion: Congestion = "cubic"
     """Congestion control."""
     initial_window: int = 10
     """Initial window in segments (RFC 6928)."""
-    min_rto: Duration = "200 ms"
-    """Minimum retransmission timeout: 1 s in RFC 6298, 200 ms in Linux."""
+    min_rto: Duration | None = None
+    """Minimum retransmission timeout: 1 s in RFC 6298, 200 ms in Linux. Default: 200 ms; 5 ms in
+    preset `datacenter`.
+    """
+    rto: RtoRule | None = None
+    """Rule by which the retransmission timeout follows from round-trip times; default: `rfc`, in other
+    presets `linux`.
+    """
     delayed_ack: DelayedAck = field(default_factory=DelayedAck)
     """Delayed acknowledgements."""
     sack: bool = True
     """Use selective acknowledgements."""
-    ecn: bool = False
-    """Ask switches to mark packets instead of dropping them (RFC 3168); DCTCP always does."""
+    ecn: bool | None = None
+    """Ask switches to mark packets instead of dropping them (RFC 3168); DCTCP always does. Default:
+    false; true in preset `datacenter`, except for BBR.
+    """
     pacing: bool = False
     """Spread each window over its round trip."""
-    hystart: bool = False
-    """Let CUBIC leave slow start when round trips lengthen, before a loss (HyStart++, RFC 9406).
+    hystart: bool | None = None
+    """Let CUBIC and NewReno leave slow start when round trips lengthen, before a loss (HyStart++, RFC
+    9406). Default: false in preset `rfc`, true in others.
+    """
+    limited_growth: bool | None = None
+    """Grow the window only while it limits the sender, as in Linux. Otherwise it also grows while
+    three quarters of it are in use. Default: false in preset `rfc`, true in others.
+    """
+    w_max_from_cwnd: bool | None = None
+    """Let CUBIC return to the window before a loss instead of the bytes then in flight (RFC 9438,
+    section 4.6). Default: false in preset `rfc`, true in others.
+    """
+    prr: bool | None = None
+    """Spread the reduction of a window over its recovery (proportional rate reduction, RFC 9937).
+    Default: false in preset `rfc` and without SACK, true otherwise.
+    """
+    f_rto: bool | None = None
+    """Recognize timeouts without a loss, and undo their effect (F-RTO, RFC 5682). Default: false in
+    preset `rfc`, true in others.
     """
     handshake: bool = True
     """Open each flow with SYN and SYN-ACK, which count in its completion time."""

@@ -23,6 +23,7 @@ mod scheme;
 mod shape;
 mod signals;
 mod standby;
+mod tcp;
 mod validate;
 mod workload;
 
@@ -44,17 +45,18 @@ pub use radio::{
 };
 pub use scheme::{
     BackgroundSpec, CircuitDemand, CircuitsSpec, Discipline, Ecmp, Nic, PlanSpec, RatesSpec, Raw, ReceiveSpec, Scheme,
-    Tcp, TdmaSpec, TimeslotsSpec, Transport,
+    TdmaSpec, TimeslotsSpec, Transport,
 };
 pub use signals::{Interfaces, Reaction, ReactionTimes, SignalSpec};
 pub use standby::StandbySpec;
+pub use tcp::{Tcp, TcpPreset};
 // Choices that scenarios name, defined beside their implementations.
 pub use timeplane_protocol::{PredictedConfig, ProactiveConfig, ProxyPolicy, RateEstimator};
 pub use timeplane_radio::{AckPath, AntennaName, MacName, RoomName};
 pub use timeplane_schedule::circuits::{CircuitAlgorithm, Retune};
 pub use timeplane_schedule::flyways::FlywayPolicy;
 pub use timeplane_schedule::{PathColoring, RateNormalizer, SlotFill, SlotMetric};
-pub use timeplane_transport::{CongestionKind, DelayedAck};
+pub use timeplane_transport::{CongestionKind, DelayedAck, RtoRule};
 pub use workload::{
     ChakraTrace, CoflowTrace, Collective, CollectiveAlgorithm, CollectiveAlgorithms, CollectiveSpec, FlowList,
     MOST_STEPS, PacketMix, Pattern, Poisson, Shuffle, SimaiWorkload, Sizes, Workload,

@@ -7,6 +7,7 @@ use crate::own_fabric::OwnFabric;
 use crate::proxy::ProxySpec;
 use crate::signals::{Reaction, SignalSpec};
 use crate::standby::StandbySpec;
+use crate::tcp::Tcp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
@@ -14,7 +15,6 @@ use timeplane_model::{Bytes, Duration, Rate};
 use timeplane_protocol::RateEstimator;
 use timeplane_schedule::circuits::CircuitAlgorithm;
 use timeplane_schedule::{PathColoring, RateNormalizer, SlotFill, SlotMetric};
-use timeplane_transport::{CongestionKind, DelayedAck};
 
 /// Scheme: how the network is operated, that is transport, routing and planning.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -64,50 +64,6 @@ pub struct Raw {
 impl Default for Raw {
     fn default() -> Self {
         Self { header: Bytes::new(16), report_every: Duration::from_ms(10) }
-    }
-}
-
-/// TCP with SACK (RFC 2018, 6675), RTO (RFC 6298) and 40 B of headers without timestamps.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Tcp {
-    /// Congestion control.
-    pub congestion: CongestionKind,
-    /// Initial window in segments (RFC 6928).
-    pub initial_window: u32,
-    /// Minimum retransmission timeout: 1 s in RFC 6298, 200 ms in Linux.
-    pub min_rto: Duration,
-    /// Delayed acknowledgements.
-    pub delayed_ack: DelayedAck,
-    /// Use selective acknowledgements.
-    pub sack: bool,
-    /// Ask switches to mark packets instead of dropping them (RFC 3168); DCTCP always does.
-    pub ecn: bool,
-    /// Spread each window over its round trip.
-    pub pacing: bool,
-    /// Let CUBIC leave slow start when round trips lengthen, before a loss (HyStart++, RFC 9406).
-    pub hystart: bool,
-    /// Open each flow with SYN and SYN-ACK, which count in its completion time.
-    pub handshake: bool,
-    /// Receive window; default: unlimited.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub receive_window: Option<Bytes>,
-}
-
-impl Default for Tcp {
-    fn default() -> Self {
-        Self {
-            congestion: CongestionKind::Cubic,
-            initial_window: 10,
-            min_rto: Duration::from_ms(200),
-            delayed_ack: DelayedAck::default(),
-            sack: true,
-            ecn: false,
-            pacing: false,
-            hystart: false,
-            handshake: true,
-            receive_window: None,
-        }
     }
 }
 

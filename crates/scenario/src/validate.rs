@@ -13,6 +13,7 @@ mod own_fabric;
 mod proxy;
 mod radio;
 mod scheme;
+mod tcp;
 mod tdma;
 mod workload;
 

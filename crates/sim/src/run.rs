@@ -31,7 +31,7 @@ use timeplane_scenario::{
     Topology, Transport, Workload,
 };
 use timeplane_schedule::Schedulers;
-use timeplane_transport::{RawConfig, TcpConfig};
+use timeplane_transport::RawConfig;
 use timeplane_workload::{Source, Streams};
 
 /// A run: a scenario at one point of its sweep, a scheme and a seed.
@@ -452,20 +452,7 @@ fn transport(scheme: &Scheme, mtu: u32, report_latency: Duration) -> endpoints::
             };
             endpoints::Transport::Raw { header: raw.header.get() as u32, config }
         }
-        Transport::Tcp(tcp) => endpoints::Transport::Tcp(TcpConfig {
-            congestion: tcp.congestion,
-            mss: mtu - timeplane_transport::HEADER_BYTES,
-            initial_window: tcp.initial_window,
-            min_rto: tcp.min_rto,
-            delayed_ack: tcp.delayed_ack,
-            sack: tcp.sack,
-            ecn: tcp.ecn,
-            pacing: tcp.pacing,
-            hystart: tcp.hystart,
-            handshake: tcp.handshake,
-            receive_window: tcp.receive_window.map(|b| b.get()),
-            ..TcpConfig::default()
-        }),
+        Transport::Tcp(tcp) => endpoints::Transport::Tcp(tcp.config(mtu - timeplane_transport::HEADER_BYTES)),
     }
 }
 

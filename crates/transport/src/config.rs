@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use timeplane_model::Duration;
 
-use crate::CongestionKind;
+use crate::{CongestionKind, RtoRule};
 
 /// Parameters of a TCP connection, the same for both ends.
 ///
@@ -23,6 +23,8 @@ pub struct TcpConfig {
     /// The shortest retransmission timeout. Default 200 ms, as in Linux. RFC 6298 requires 1 s;
     /// data centers often use less than 10 ms.
     pub min_rto: Duration,
+    /// How the retransmission timeout follows from round-trip times. Default: RFC 6298.
+    pub rto: RtoRule,
     /// The retransmission timeout before the first measurement of the round-trip time, for the SYN
     /// too. Default 1 s (RFC 6298, rule 2.1); at least `min_rto`.
     pub initial_rto: Duration,
@@ -50,8 +52,25 @@ pub struct TcpConfig {
     pub handshake: bool,
     /// The receive window in bytes, which limits outstanding data. Default unlimited.
     pub receive_window: Option<u64>,
-    /// CUBIC leaves slow start when round trips lengthen (HyStart++, RFC 9406). Default off.
+    /// CUBIC and NewReno leave slow start when round trips lengthen (HyStart++, RFC 9406). Default
+    /// off.
     pub hystart: bool,
+    /// The window grows only if it has limited the sender in the latest window of data, as in Linux
+    /// (`tcp_is_cwnd_limited`): it was full, or in slow start more than half of it was outstanding.
+    /// Default off: it also grows in congestion avoidance if three quarters were outstanding.
+    pub limited_growth: bool,
+    /// CUBIC takes `W_max` and `cwnd_prior` from the congestion window (RFC 9438, sections 4.6 and
+    /// 4.7), which may be more than was in flight. Default off: from the bytes in flight, as the
+    /// threshold.
+    pub w_max_from_cwnd: bool,
+    /// Proportional rate reduction (RFC 9937, which replaces RFC 6937): a fast recovery spreads the
+    /// reduction over the acknowledgements of a round trip. Default off: the window falls at once.
+    /// It needs SACK, and a control that sets a threshold.
+    pub prr: bool,
+    /// Forward RTO recovery (RFC 5682): after a timeout, two new segments show whether anything was
+    /// lost. If not, the timeout's effect on the window is undone, and nothing more is repeated.
+    /// Default off.
+    pub f_rto: bool,
 }
 
 /// How long a receiver delays acknowledgements (RFC 5681, section 4.2).
@@ -78,6 +97,7 @@ impl Default for TcpConfig {
             mss: 1460,
             initial_window: 10,
             min_rto: Duration::from_ms(200),
+            rto: RtoRule::Rfc,
             initial_rto: Duration::from_secs(1),
             delayed_ack: DelayedAck::default(),
             slow_start_segments: 2,
@@ -88,6 +108,10 @@ impl Default for TcpConfig {
             handshake: false,
             receive_window: None,
             hystart: false,
+            limited_growth: false,
+            w_max_from_cwnd: false,
+            prr: false,
+            f_rto: false,
         }
     }
 }

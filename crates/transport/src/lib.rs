@@ -17,8 +17,8 @@
 //! nothing.
 //!
 //! Not supported: FIN (a flow ends when all its bytes are acknowledged), urgent data, window
-//! updates, timestamps, RACK, tail loss probes, proportional rate reduction, and idle restart.
-//! Sequence numbers have 64 bits, start at zero and do not wrap. A SYN takes no sequence number.
+//! updates, timestamps, RACK, tail loss probes, and idle restart. Sequence numbers have 64 bits,
+//! start at zero and do not wrap. A SYN takes no sequence number.
 //!
 //! Invalid input never panics: acknowledgements of bytes that were not sent are ignored.
 
@@ -38,7 +38,7 @@ pub use config::{DelayedAck, TcpConfig};
 pub use congestion::CongestionKind;
 pub use raw::{MAX_MISSING, RawConfig, RawFrame, RawReceiver, RawSender, RepairReport};
 pub use receiver::Receiver;
-pub use rtt::RttEstimator;
+pub use rtt::{RtoRule, RttEstimator};
 pub use sack::{Range, RangeSet};
 pub use segment::{Ack, Arrival, HEADER_BYTES, MAX_SACK_BLOCKS, SackBlocks, Segment, ack_options_bytes};
 pub use sender::{Sender, Steering};

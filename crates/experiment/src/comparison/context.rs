@@ -5,7 +5,7 @@ use indexmap::{IndexMap, IndexSet};
 use serde_json::Value;
 use std::fmt::Write;
 use timeplane_results::{Folder, RunSummary};
-use timeplane_scenario::Workload;
+use timeplane_scenario::{Tcp, Workload};
 
 /// The traffic that all schemes of a comparison share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -123,7 +123,12 @@ fn settings(name: &str, scenario: &Value, swept: &IndexSet<&str>) -> IndexMap<St
     if let Some(kind) = scheme["transport"].as_object().and_then(|t| t.keys().next()) {
         leaves.insert("transport".to_owned(), kind.clone());
     }
-    flatten("transport", &scheme["transport"], &mut leaves);
+    let mut transport = scheme["transport"].clone();
+    // Presets count by what they set.
+    if let Ok(tcp) = serde_json::from_value::<Tcp>(transport["tcp"].clone()) {
+        transport["tcp"] = serde_json::json!(tcp.resolved());
+    }
+    flatten("transport", &transport, &mut leaves);
     flatten("ecmp", &scheme["ecmp"], &mut leaves);
     flatten("nic", &scheme["nic"], &mut leaves);
     flatten("fabric.switch", &scenario["fabric"]["switch"], &mut leaves);
@@ -135,12 +140,14 @@ fn settings(name: &str, scenario: &Value, swept: &IndexSet<&str>) -> IndexMap<St
     flatten("fabric.switch", own, &mut leaves);
     let mut settings: IndexMap<String, Effect> = leaves.into_iter().map(|(k, v)| (k, Effect::Is(v))).collect();
     let congestion = scheme["transport"]["tcp"]["congestion"].as_str();
-    // DCTCP uses ECN in any case. Only CUBIC has a variant of slow start.
+    // DCTCP uses ECN in any case. Other settings are for some controls only.
     if congestion == Some("dctcp") {
         settings.insert("transport.tcp.ecn".to_owned(), Effect::Is("true".to_owned()));
     }
-    if congestion.is_some_and(|c| c != "cubic") {
-        settings.insert("transport.tcp.hystart".to_owned(), Effect::Idle);
+    for (key, controls) in [("hystart", &["cubic", "new_reno"][..]), ("w_max_from_cwnd", &["cubic"])] {
+        if congestion.is_some_and(|c| !controls.contains(&c)) {
+            settings.insert(format!("transport.tcp.{key}"), Effect::Idle);
+        }
     }
     // Gates decide which of a host's queues sends, one queue for each destination.
     let gated = scheme["plan"].as_object().is_some_and(|plan| !plan.contains_key("flyways"));

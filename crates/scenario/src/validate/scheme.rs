@@ -2,10 +2,7 @@
 //! own.
 
 use super::{Checked, LONGEST_DELAY};
-use crate::{
-    AirQueue, CongestionKind, PacketMix, PlanSpec, RateEstimator, RatesSpec, Scenario, Scheme, Tcp, TimeslotsSpec,
-    Transport, Workload,
-};
+use crate::{PacketMix, PlanSpec, RateEstimator, RatesSpec, Scenario, Scheme, TimeslotsSpec, Transport, Workload};
 use timeplane_model::{Bytes, Duration};
 
 impl Checked {
@@ -52,36 +49,6 @@ impl Checked {
             Some(PlanSpec::Circuits(circuits)) => self.circuits(&at("plan.circuits"), circuits, s),
             Some(PlanSpec::Flyways(flyways)) => self.flyways(&at("plan.flyways"), flyways, s),
             None => {}
-        }
-    }
-
-    fn tcp(&mut self, key: &str, tcp: &Tcp, s: &Scenario) {
-        let at = |name: &str| format!("{key}.{name}");
-        self.count(&at("initial_window"), tcp.initial_window, 1, 10_000);
-        self.positive_span(&at("min_rto"), tcp.min_rto, Duration::from_secs(60));
-        self.count(&at("delayed_ack.segments"), tcp.delayed_ack.segments, 1, 1_000);
-        self.span(&at("delayed_ack.timeout"), tcp.delayed_ack.timeout, LONGEST_DELAY);
-        if let Some(window) = tcp.receive_window
-            && window < s.fabric.mtu
-        {
-            self.value(&at("receive_window"), window, &format!("at least one packet of the MTU, {}", s.fabric.mtu));
-        }
-        if tcp.hystart && tcp.congestion != CongestionKind::Cubic {
-            self.warn(&at("hystart"), "no effect: only CUBIC supports it".to_owned());
-        }
-        if tcp.ecn && tcp.congestion == CongestionKind::Bbr {
-            self.warn(&at("ecn"), "BBR ignores marks: switches mark its packets instead of dropping them".to_owned());
-        }
-        let marks = |queue| matches!(queue, AirQueue::Ecn { .. } | AirQueue::CoDel { ecn: true, .. });
-        if s.fabric.switch.ecn.is_none() && !s.fabric.radio.as_ref().and_then(|r| r.queue).is_some_and(marks) {
-            if tcp.congestion == CongestionKind::Dctcp {
-                let help =
-                    "set fabric.switch.ecn: \"100 kB\" (65 packets) at 10 Gb/s, \"31 kB\" (20 packets) at 1 Gb/s";
-                let message = "DCTCP without marking switches: expected `fabric.switch.ecn`";
-                self.conflict(&at("congestion"), message, Some(help));
-            } else if tcp.ecn {
-                self.warn(&at("ecn"), "no effect: switches do not mark packets without `fabric.switch.ecn`".to_owned());
-            }
         }
     }
 

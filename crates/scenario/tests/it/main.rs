@@ -4,3 +4,4 @@ mod cells;
 mod loading;
 mod messages;
 mod names;
+mod tcp;

@@ -410,7 +410,9 @@ fn doubts_are_warnings() {
     a.warns(SLOTS, &[("scheme.slots.plan.tdma.clock_error", "10 us")]);
     a.warns(SLOTS, &[("scheme.slots.plan.tdma.round_slots", "1"), ("scheme.slots.plan.tdma.slot", "50 us")]);
     let tcp = |key: &str| format!("scheme.cubic.transport.tcp.{key}");
-    a.warns(GOOD, &[(&tcp("congestion"), "new_reno"), (&tcp("hystart"), "true")]);
+    a.warns(GOOD, &[(&tcp("congestion"), "bbr"), (&tcp("hystart"), "true")]);
+    a.warns(GOOD, &[(&tcp("congestion"), "new_reno"), (&tcp("w_max_from_cwnd"), "true")]);
+    a.warns(GOOD, &[(&tcp("congestion"), "bbr"), (&tcp("limited_growth"), "true"), (&tcp("prr"), "true")]);
     a.warns(GOOD, &[(&tcp("congestion"), "bbr"), (&tcp("ecn"), "true")]);
     insta::assert_snapshot!(a.0);
 }

@@ -30,6 +30,8 @@ pub struct Cubic {
     counted: Time,
     /// The stage follows slow start: it starts on the plateau (section 4.8).
     plateau: bool,
+    /// `w_max` comes from the window, not from the bytes in flight.
+    w_max_from_cwnd: bool,
     /// For the initial slow start, if enabled.
     hystart: Option<Box<HyStart>>,
 }
@@ -43,7 +45,8 @@ const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
 impl Cubic {
     fn reduce(&mut self, window: &mut Window, flight: u64) {
-        let cwnd = flight as f64 / f64::from(window.mss);
+        let before = if self.w_max_from_cwnd { window.cwnd } else { flight };
+        let cwnd = before as f64 / f64::from(window.mss);
         // Section 4.7, fast convergence: a flow whose window shrinks makes room for new ones.
         self.w_max = if cwnd < self.w_max { cwnd * ((1.0 + BETA) / 2.0) } else { cwnd };
         self.prior = cwnd;
@@ -74,7 +77,6 @@ impl Cubic {
 
 impl CongestionControl for Cubic {
     fn new(config: &TcpConfig) -> Self {
-        let hystart = config.hystart.then(Box::default);
         Self {
             w_max: 0.0,
             k: 0.0,
@@ -84,7 +86,8 @@ impl CongestionControl for Cubic {
             epoch: None,
             counted: Time::ZERO,
             plateau: true,
-            hystart,
+            w_max_from_cwnd: config.w_max_from_cwnd,
+            hystart: HyStart::enabled(config),
         }
     }
 
@@ -177,6 +180,35 @@ fn cube_root(x: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The state after a loss with a window of 100 segments and fewer in flight.
+    fn reduced(w_max_from_cwnd: bool, flights: &[u64]) -> (Cubic, Window) {
+        let mut cubic = Cubic::new(&TcpConfig { w_max_from_cwnd, ..TcpConfig::default() });
+        let mut window = Window { cwnd: 0, ssthresh: u64::MAX, mss: 1_000 };
+        for flight in flights {
+            window.cwnd = 100_000;
+            cubic.on_loss(&mut window, flight * 1_000, Time::ZERO);
+        }
+        (cubic, window)
+    }
+
+    /// Section 4.6: the threshold follows what is in flight, `cwnd_prior` and `W_max` the window.
+    #[test]
+    fn w_max_is_the_window_or_what_is_in_flight() {
+        for (from_cwnd, w_max) in [(false, 60.0), (true, 100.0)] {
+            let (cubic, window) = reduced(from_cwnd, &[60]);
+            assert_eq!((window.cwnd, window.ssthresh), (42_000, 42_000), "0.7 of 60 segments");
+            assert_eq!((cubic.w_max, cubic.prior), (w_max, w_max));
+            let (cubic, _) = reduced(from_cwnd, &[100, 60]);
+            // Section 4.7: fast convergence only where the window itself shrinks.
+            assert_eq!(cubic.w_max, if from_cwnd { 100.0 } else { 60.0 * 0.85 });
+            // The curve is back at W_max after K = cbrt((W_max - cwnd) / C), section 4.2.
+            let (mut cubic, window) = reduced(from_cwnd, &[60]);
+            cubic.start_epoch(Time::ZERO, window.cwnd as f64 / 1_000.0);
+            assert!((cubic.k - ((w_max - 42.0) / 0.4).cbrt()).abs() < 1e-9, "{}", cubic.k);
+            assert!((cubic.cubic_window(0.0) - 42.0).abs() < 1e-9);
+        }
+    }
 
     #[test]
     fn cube_roots() {

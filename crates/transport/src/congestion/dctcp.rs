@@ -9,7 +9,7 @@ use crate::TcpConfig;
 
 /// Reduces the window by half the share of marked bytes. Growth and reactions to losses are
 /// NewReno's.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Dctcp {
     reno: NewReno,
     /// Estimated share of marked bytes, in units of 2^-20; starts at one (RFC 8257, section 3.3).
@@ -33,8 +33,8 @@ impl Dctcp {
 }
 
 impl CongestionControl for Dctcp {
-    fn new(config: &TcpConfig) -> Self {
-        Self { reno: NewReno::new(config), alpha: ONE, window_end: 0, acked: 0, marked: 0 }
+    fn new(_: &TcpConfig) -> Self {
+        Self { reno: NewReno::plain(), alpha: ONE, window_end: 0, acked: 0, marked: 0 }
     }
 
     fn on_ack(&mut self, window: &mut Window, acked: &Acked) {

@@ -4,6 +4,7 @@
 
 use timeplane_model::Time;
 
+use super::hystart::HyStart;
 use super::{Acked, CongestionControl, Window};
 use crate::TcpConfig;
 
@@ -12,17 +13,25 @@ use crate::TcpConfig;
 /// In congestion avoidance, each acknowledgement adds `SMSS * SMSS / cwnd`, however much it covers
 /// (equation 3). So delayed acknowledgements slow the growth down. The remainder of the division is
 /// kept: equation 3 cut to whole bytes would grow too slowly for windows of hundreds of segments.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct NewReno {
     /// The remainder of the last division, in units of `1 / cwnd` bytes.
     rest: u64,
+    /// For the initial slow start, if enabled.
+    hystart: Option<Box<HyStart>>,
 }
 
 impl NewReno {
+    /// NewReno whose slow start lasts until a loss or a mark.
+    pub(super) const fn plain() -> Self {
+        Self { rest: 0, hystart: None }
+    }
+
     /// Half of the outstanding bytes, at least two segments (equation 4).
     fn halve(&mut self, window: &mut Window, flight: u64) {
         window.ssthresh = (flight / 2).max(window.floor());
         self.rest = 0;
+        self.hystart = None;
     }
 
     /// About one segment more per window of acknowledgements (equation 3).
@@ -35,15 +44,17 @@ impl NewReno {
 }
 
 impl CongestionControl for NewReno {
-    fn new(_: &TcpConfig) -> Self {
-        Self { rest: 0 }
+    fn new(config: &TcpConfig) -> Self {
+        Self { hystart: HyStart::enabled(config), ..Self::plain() }
     }
 
     fn on_ack(&mut self, window: &mut Window, acked: &Acked) {
-        if window.in_slow_start() {
-            window.slow_start(acked.bytes, acked.slow_start_limit);
-        } else {
+        if !window.in_slow_start() {
             self.avoid(window);
+        } else if let Some(hystart) = &mut self.hystart {
+            hystart.on_ack(window, acked);
+        } else {
+            window.slow_start(acked.bytes, acked.slow_start_limit);
         }
     }
 
@@ -61,6 +72,7 @@ impl CongestionControl for NewReno {
 
     fn on_new_window(&mut self) {
         self.rest = 0;
+        self.hystart = None;
     }
 }
 
@@ -71,7 +83,7 @@ mod tests {
     /// The window after `acks` acknowledgements in congestion avoidance, from `segments` of `mss`
     /// bytes.
     fn grown(segments: u64, mss: u32, acks: u64) -> u64 {
-        let mut reno = NewReno::new(&TcpConfig::default());
+        let mut reno = NewReno::plain();
         let mut window = Window { cwnd: segments * u64::from(mss), ssthresh: 0, mss };
         for _ in 0..acks {
             reno.avoid(&mut window);

@@ -3,11 +3,14 @@
 //! This module sends and takes acknowledgements. Its parts keep the scoreboard, recover from
 //! losses, feed a model of the path, and accept steering from outside.
 
+mod frto;
 mod model;
+mod prr;
 mod recovery;
 mod scoreboard;
 mod state;
 mod steering;
+mod usage;
 
 pub use steering::Steering;
 
@@ -80,7 +83,8 @@ enum Repair {
 /// timer re-armed when the first segment is repeated (section 6). Beyond that RFC, it detects lost
 /// repetitions if [`TcpConfig::find_lost_repetitions`] is set. Without SACK it follows RFC 6582.
 /// Both use limited transmit (RFC 3042). RFC 6582 inflates the window; here the count of bytes in
-/// the network is smaller instead, with the same sums.
+/// the network is smaller instead, with the same sums. [`TcpConfig::prr`] and [`TcpConfig::f_rto`]
+/// add proportional rate reduction and the detection of spurious timeouts.
 #[derive(Clone, Debug)]
 pub struct Sender {
     // Sequence numbers.
@@ -110,6 +114,8 @@ pub struct Sender {
     sacked: RangeSet,
     /// Bytes in the network: over all records, copies times length.
     pipe: u64,
+    /// Bytes of segments that have arrived, each counted once, selectively acknowledged or not.
+    delivered: u64,
     /// Duplicate acknowledgements since the last advance.
     duplicates: u32,
     /// Without SACK: segments that have left the network, by the count of duplicates.
@@ -125,8 +131,13 @@ pub struct Sender {
 
     // Windows.
     window: Window,
+    usage: usage::Usage,
     congestion: Congestion,
     receive_window: u64,
+    /// The gradual reduction of a fast recovery.
+    reduction: Option<Box<prr::Prr>>,
+    /// The latest timeout, until it is known whether it was needed.
+    judged: Option<Box<frto::Frto>>,
     steered: Option<Box<steering::Steered>>,
     /// For a congestion control that models the path.
     delivery: Option<Box<Delivery>>,
@@ -147,6 +158,12 @@ pub struct Sender {
     partial_seen: bool,
     /// RFC 6675: this recovery has used its rescue retransmission.
     rescued: bool,
+    /// A recovery reduces the window gradually.
+    reduces_gradually: bool,
+    /// Timeouts are judged (F-RTO).
+    judges_timeouts: bool,
+    /// The current acknowledgement shows a loss.
+    found_loss: bool,
     /// The first segment has timed out before.
     head_timed_out: bool,
     /// The SYN was sent more than once.
@@ -195,15 +212,19 @@ impl Sender {
             records: VecDeque::with_capacity(first_records(config, bytes)),
             sacked: RangeSet::new(),
             pipe: 0,
+            delivered: 0,
             duplicates: 0,
             left: 0,
-            rtt: RttEstimator::new(config.initial_rto, config.min_rto),
+            rtt: RttEstimator::new(config.initial_rto, config.min_rto).with_rule(config.rto),
             rto_at: None,
             release: Time::ZERO,
             youngest: Time::ZERO,
             window: Window::new(config.mss, config.initial_window),
+            usage: usage::Usage::new(config.limited_growth),
             congestion,
             receive_window: config.receive_window.map_or(u64::MAX, |w| w.max(1)),
+            reduction: None,
+            judged: None,
             steered: None,
             delivery: models.then(Box::default),
             samples: None,
@@ -216,6 +237,9 @@ impl Sender {
             has_recovered: false,
             partial_seen: false,
             rescued: false,
+            reduces_gradually: config.prr && config.sack && !models,
+            judges_timeouts: config.f_rto,
+            found_loss: false,
             head_timed_out: false,
             syn_repeated: false,
             paced_out: false,
@@ -276,6 +300,9 @@ impl Sender {
             if self.watched {
                 self.note_limit();
             }
+            if self.usage.decides {
+                self.note_full_window();
+            }
             return None;
         };
         if self.pacing && now < self.release {
@@ -335,6 +362,8 @@ impl Sender {
         let acked = ack.ack.saturating_sub(self.una);
         let duplicate = ack.ack == self.una && self.una < self.next;
         let outstanding = self.next - self.una;
+        let delivered = self.delivered;
+        self.found_loss = false;
         let before = if self.delivery.is_some() { self.in_flight() } else { 0 };
         let mut sample = None;
         if acked > 0 {
@@ -353,7 +382,7 @@ impl Sender {
             }
             // RFC 3168, section 6.1.2: an acknowledgement with an echo does not enlarge the window.
             let used = self.window_was_used(outstanding);
-            if may_grow && !used && self.limit < self.bytes {
+            if may_grow && !used && (self.limit < self.bytes || self.usage.decides) {
                 self.congestion.on_unused(now);
             }
             if may_grow && !echoed && used {
@@ -378,10 +407,16 @@ impl Sender {
         } else if duplicate && !self.sack {
             self.on_duplicate(now, outstanding);
         }
+        if self.judged.is_some() && (acked > 0 || duplicate) {
+            self.judge_timeout(self.delivered - delivered, acked > 0);
+        }
         if self.sack && self.repair == Repair::None && self.lost_below > self.head {
             self.enter_recovery(now, outstanding);
         } else if self.repeat_twice && self.repair == Repair::Fast {
             self.find_lost_repetition(now, outstanding);
+        }
+        if self.reduction.is_some() {
+            self.reduce(self.delivered - delivered, acked > 0 && !self.found_loss);
         }
         if self.delivery.is_some() {
             self.model_path(now, before);
@@ -421,7 +456,7 @@ impl Sender {
             self.congestion.limit(&mut self.window, mss);
         } else if self.connection == Connection::SynSent {
             let rtt = now - self.release;
-            self.rtt.sample(rtt);
+            self.rtt.sample(rtt, 0, 0);
             self.congestion.on_open(rtt);
         }
         self.connection = Connection::Open;
@@ -442,18 +477,18 @@ impl Sender {
         }
         let in_flight = self.in_flight();
         let whole_segment_fits = in_flight + u64::from(self.window.mss) <= self.window.cwnd;
+        if let Some(may_probe) = self.may_probe() {
+            return (may_probe && whole_segment_fits && self.has_new_data()).then_some(Candidate::New);
+        }
         if self.repair != Repair::None && whole_segment_fits {
             // RFC 6675, section 4, NextSeg, rule 1.
             if let Some(seq) = self.first_unrepeated(self.lost_below.min(self.repair_end())) {
                 return Some(Candidate::Repeat(seq));
             }
         }
-        if self.next < self.limit {
-            // Rule 2.
-            let len = u64::from(self.segment_len(self.next));
-            if in_flight + len <= self.window.cwnd && self.next + len - self.una <= self.window_at_receiver() {
-                return Some(Candidate::New);
-            }
+        // Rule 2.
+        if self.has_new_data() && in_flight + u64::from(self.segment_len(self.next)) <= self.window.cwnd {
+            return Some(Candidate::New);
         }
         if self.repair == Repair::Fast && self.sack && whole_segment_fits {
             // Rules 3 and 4.
@@ -461,6 +496,14 @@ impl Sender {
             return self.first_unrepeated(highest).map(Candidate::Repeat).or_else(|| self.rescue());
         }
         None
+    }
+
+    /// Whether there is a segment that was never sent, with room for it at the receiver.
+    fn has_new_data(&self) -> bool {
+        self.next < self.limit && {
+            let len = u64::from(self.segment_len(self.next));
+            self.next + len - self.una <= self.window_at_receiver()
+        }
     }
 
     /// At least one segment, so that a small window does not end the flow.
@@ -481,6 +524,10 @@ impl Sender {
         self.records.push_back(Record { sent: now, copies: 1, sacked: false, lost: false, repeated: false });
         self.pipe += u64::from(len);
         self.next += u64::from(len);
+        self.count_sent(len);
+        if self.usage.decides {
+            self.note_usage();
+        }
         if self.rto_at.is_none() {
             self.arm(now);
         }
@@ -502,6 +549,7 @@ impl Sender {
         record.repeated = true;
         self.pipe += u64::from(len);
         self.retransmissions += 1;
+        self.count_sent(len);
         // RFC 6675, section 6, lets any repetition restart the timer. Here only the first segment's
         // does, or a recovery whose repetitions are lost as well would never end. RFC 6582, section
         // 3.2: only at the first partial acknowledgement.

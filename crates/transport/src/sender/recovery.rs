@@ -24,6 +24,7 @@ impl Sender {
                     self.congestion.limit(&mut self.window, flight);
                 }
                 grow |= self.sack;
+                self.end_reduction();
                 self.repair = Repair::None;
                 self.left = 0;
                 self.repeat_head = false;
@@ -50,8 +51,12 @@ impl Sender {
 
     /// Growth without use says nothing about the path. At least half of the window in slow start,
     /// and three quarters of it later, must have been outstanding, except for the part of a segment
-    /// that never fits.
+    /// that never fits. With [`limited_growth`](crate::TcpConfig::limited_growth) the window must
+    /// have limited the sender.
     pub(super) fn window_was_used(&self, outstanding: u64) -> bool {
+        if self.usage.decides {
+            return self.usage.limits(&self.window);
+        }
         let cwnd = self.window.cwnd;
         let enough = if self.window.in_slow_start() { cwnd / 2 } else { cwnd - cwnd / 4 };
         outstanding + u64::from(self.window.mss) > enough
@@ -101,7 +106,8 @@ impl Sender {
 
     /// FlightSize of RFC 5681 before the current event, without the additions of limited transmit.
     pub(super) fn flight(&self, outstanding: u64) -> u64 {
-        outstanding.min(self.window.cwnd)
+        let window = if self.reduction.is_some() { self.window.ssthresh } else { self.window.cwnd };
+        outstanding.min(window)
     }
 
     pub(super) fn enter_recovery(&mut self, now: Time, outstanding: u64) {
@@ -117,6 +123,7 @@ impl Sender {
             let flight = self.flight(outstanding);
             self.congestion.on_loss(&mut self.window, flight, now);
             self.cwr_due = self.ecn;
+            self.begin_reduction();
         }
     }
 
@@ -134,8 +141,10 @@ impl Sender {
             }
             self.records[0].copies = 0;
             self.repeat_head = true;
+            self.found_loss = true;
             let flight = self.flight(outstanding);
             self.congestion.on_loss(&mut self.window, flight, now);
+            self.begin_reduction();
         }
     }
 
@@ -143,6 +152,8 @@ impl Sender {
     /// everything that the receiver may not hold is lost, and repeated in slow start.
     pub(super) fn collapse(&mut self) {
         let flight = self.flight(self.next - self.una);
+        self.begin_judging();
+        self.reduction = None;
         self.congestion.on_timeout(&mut self.window, flight, !self.head_timed_out);
         self.head_timed_out = true;
         self.repair = Repair::Timeout;

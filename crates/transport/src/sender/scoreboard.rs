@@ -38,6 +38,7 @@ impl Sender {
             repeated |= record.repeated;
             popped += 1;
             if !record.sacked {
+                self.delivered += len;
                 sent = Some(record.sent);
                 if let Some(samples) = self.samples.as_mut().filter(|_| !record.repeated) {
                     samples.push(now - record.sent);
@@ -61,7 +62,7 @@ impl Sender {
         }
         let sample = sent.filter(|_| !repeated).map(|sent| now - sent);
         if let Some(rtt) = sample {
-            self.rtt.sample(rtt);
+            self.rtt.sample(rtt, self.una, self.next);
         }
         sample
     }
@@ -71,7 +72,7 @@ impl Sender {
         let mss = u64::from(self.window.mss);
         let (head, next, bytes) = (self.head, self.next, self.bytes);
         let (records, pipe, youngest) = (&mut self.records, &mut self.pipe, &mut self.youngest);
-        let (delivery, samples) = (&mut self.delivery, &mut self.samples);
+        let (delivery, samples, delivered) = (&mut self.delivery, &mut self.samples, &mut self.delivered);
         let mut news = false;
         for block in blocks.iter().filter(|b| b.start < next && b.end > head) {
             // Only whole segments count.
@@ -88,6 +89,7 @@ impl Sender {
                     *pipe -= u64::from(record.copies) * len;
                     record.copies = 0;
                     record.sacked = true;
+                    *delivered += len;
                     if let Some(delivery) = delivery {
                         delivery.arrived(i, len);
                     }
@@ -126,6 +128,7 @@ impl Sender {
                         record.lost = true;
                         record.copies -= 1;
                         self.pipe -= mss;
+                        self.found_loss = true;
                         if let Some(delivery) = &mut self.delivery {
                             delivery.lost(mss);
                         }

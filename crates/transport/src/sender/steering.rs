@@ -55,6 +55,8 @@ impl Sender {
             Some(steered) if self.stopped => steered.timer,
             _ => self.rto_at.map(|at| (at - now).max(Duration::ZERO)),
         };
+        self.reduction = None;
+        self.judged = None;
         let was_stopped = core::mem::replace(&mut self.stopped, steering.stops());
         let steered = Steered { order: steering, timer };
         match &mut self.steered {

@@ -2,9 +2,12 @@
 
 mod bbr;
 mod delivery;
+mod growth;
 mod path;
 mod raw;
 mod recovery;
+mod reduction;
+mod spurious;
 mod steering;
 mod supply;
 mod throughput;

@@ -1,0 +1,150 @@
+//! The `transport.tcp` table of a scheme, and its presets.
+//!
+//! A preset gives the defaults of keys that are not in the table; keys in it win.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use timeplane_model::{Bytes, Duration};
+use timeplane_transport::{CongestionKind, DelayedAck, RtoRule, TcpConfig};
+
+/// TCP with SACK (RFC 2018, 6675) and 40 B of headers without timestamps.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Tcp {
+    /// Set of defaults for the keys whose description names presets; default: `rfc`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preset: Option<TcpPreset>,
+    /// Congestion control.
+    pub congestion: CongestionKind,
+    /// Initial window in segments (RFC 6928).
+    pub initial_window: u32,
+    /// Minimum retransmission timeout: 1 s in RFC 6298, 200 ms in Linux. Default: 200 ms; 5 ms in
+    /// preset `datacenter`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_rto: Option<Duration>,
+    /// Rule by which the retransmission timeout follows from round-trip times; default: `rfc`, in
+    /// other presets `linux`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rto: Option<RtoRule>,
+    /// Delayed acknowledgements.
+    pub delayed_ack: DelayedAck,
+    /// Use selective acknowledgements.
+    pub sack: bool,
+    /// Ask switches to mark packets instead of dropping them (RFC 3168); DCTCP always does.
+    /// Default: false; true in preset `datacenter`, except for BBR.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ecn: Option<bool>,
+    /// Spread each window over its round trip.
+    pub pacing: bool,
+    /// Let CUBIC and NewReno leave slow start when round trips lengthen, before a loss (HyStart++,
+    /// RFC 9406). Default: false in preset `rfc`, true in others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hystart: Option<bool>,
+    /// Grow the window only while it limits the sender, as in Linux. Otherwise it also grows while
+    /// three quarters of it are in use. Default: false in preset `rfc`, true in others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limited_growth: Option<bool>,
+    /// Let CUBIC return to the window before a loss instead of the bytes then in flight (RFC 9438,
+    /// section 4.6). Default: false in preset `rfc`, true in others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub w_max_from_cwnd: Option<bool>,
+    /// Spread the reduction of a window over its recovery (proportional rate reduction, RFC 9937).
+    /// Default: false in preset `rfc` and without SACK, true otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prr: Option<bool>,
+    /// Recognize timeouts without a loss, and undo their effect (F-RTO, RFC 5682). Default: false
+    /// in preset `rfc`, true in others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub f_rto: Option<bool>,
+    /// Open each flow with SYN and SYN-ACK, which count in its completion time.
+    pub handshake: bool,
+    /// Receive window; default: unlimited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receive_window: Option<Bytes>,
+}
+
+impl Default for Tcp {
+    fn default() -> Self {
+        Self {
+            preset: None,
+            congestion: CongestionKind::Cubic,
+            initial_window: 10,
+            min_rto: None,
+            rto: None,
+            delayed_ack: DelayedAck::default(),
+            sack: true,
+            ecn: None,
+            pacing: false,
+            hystart: None,
+            limited_growth: None,
+            w_max_from_cwnd: None,
+            prr: None,
+            f_rto: None,
+            handshake: true,
+            receive_window: None,
+        }
+    }
+}
+
+impl Tcp {
+    /// The table with every key that presets decide, and without the preset.
+    #[must_use]
+    pub fn resolved(&self) -> Self {
+        let preset = self.preset.unwrap_or_default();
+        let like_linux = preset != TcpPreset::Rfc;
+        let in_datacenter = preset == TcpPreset::Datacenter;
+        let min_rto = if in_datacenter { Duration::from_ms(5) } else { Duration::from_ms(200) };
+        let rto = if like_linux { RtoRule::Linux } else { RtoRule::Rfc };
+        Self {
+            preset: None,
+            min_rto: self.min_rto.or(Some(min_rto)),
+            rto: self.rto.or(Some(rto)),
+            ecn: self.ecn.or(Some(in_datacenter && self.congestion != CongestionKind::Bbr)),
+            hystart: self.hystart.or(Some(like_linux)),
+            limited_growth: self.limited_growth.or(Some(like_linux)),
+            w_max_from_cwnd: self.w_max_from_cwnd.or(Some(like_linux)),
+            prr: self.prr.or(Some(like_linux && self.sack)),
+            f_rto: self.f_rto.or(Some(like_linux)),
+            ..*self
+        }
+    }
+
+    /// The parameters of a connection with segments of at most `mss` bytes of payload: keys as
+    /// given, and the others by the preset.
+    pub fn config(&self, mss: u32) -> TcpConfig {
+        let tcp = self.resolved();
+        let defaults = TcpConfig::default();
+        TcpConfig {
+            congestion: tcp.congestion,
+            mss,
+            initial_window: tcp.initial_window,
+            min_rto: tcp.min_rto.unwrap_or(defaults.min_rto),
+            rto: tcp.rto.unwrap_or_default(),
+            delayed_ack: tcp.delayed_ack,
+            sack: tcp.sack,
+            ecn: tcp.ecn.unwrap_or_default(),
+            pacing: tcp.pacing,
+            hystart: tcp.hystart.unwrap_or_default(),
+            limited_growth: tcp.limited_growth.unwrap_or_default(),
+            w_max_from_cwnd: tcp.w_max_from_cwnd.unwrap_or_default(),
+            prr: tcp.prr.unwrap_or_default(),
+            f_rto: tcp.f_rto.unwrap_or_default(),
+            handshake: tcp.handshake,
+            receive_window: tcp.receive_window.map(Bytes::get),
+            ..defaults
+        }
+    }
+}
+
+/// Set of defaults for TCP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TcpPreset {
+    /// RFC 5681, 6298, 6675 and the control's own RFC, without later improvements.
+    #[default]
+    Rfc,
+    /// Linux: its timeout, growth only of windows that limit, HyStart++, PRR and F-RTO.
+    Linux,
+    /// As `linux`, with a minimum timeout of 5 ms, and ECN where switches mark.
+    Datacenter,
+}

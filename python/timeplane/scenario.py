@@ -1325,18 +1325,23 @@ Ecmp: TypeAlias = Literal["flow", "packet"]
 #:
 #: - ``"fifo"``: The packet that arrived first.
 #: - ``"round_robin"``: Destinations in turn.
-Discipline: TypeAlias = Literal["fifo", "round_robin"]
+#: - ``"fair_queue"``: Flows in turn, and acknowledgements first, as with `fq` of Linux. A flow
+#:   hands over a segment when it is its turn (TCP small queues), so no window waits in the
+#:   interface.
+Discipline: TypeAlias = Literal["fifo", "round_robin", "fair_queue"]
 
 
 @dataclass(kw_only=True)
 class Nic(Values):
     """Network interface of a host."""
 
-    discipline: Discipline = "fifo"
-    """Order in which queues send."""
+    discipline: Discipline | None = None
+    """Order in which queues send, where no plan decides. Default: `fair_queue` for TCP with another
+    preset than `rfc`, `fifo` otherwise.
+    """
     burst: Bytes = "0 B"
     """Segmentation offload: the interface takes packets of one queue in bursts of at most this many
-    bytes and sends each burst back to back.
+    bytes and sends each burst back to back. With `fair_queue`, a flow's turn is at least this long.
     """
 
 

@@ -7,7 +7,7 @@ use crate::own_fabric::OwnFabric;
 use crate::proxy::ProxySpec;
 use crate::signals::{Reaction, SignalSpec};
 use crate::standby::StandbySpec;
-use crate::tcp::Tcp;
+use crate::tcp::{Tcp, TcpPreset};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
@@ -37,6 +37,18 @@ pub struct Scheme {
     /// Differences of the scheme's fabric from `[fabric]`; hosts and flows stay the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fabric: Option<OwnFabric>,
+}
+
+impl Scheme {
+    /// The order in which queues of hosts send where no plan decides: as given, or by the
+    /// transport.
+    pub fn discipline(&self) -> Discipline {
+        let by_transport = match &self.transport {
+            Transport::Tcp(tcp) if tcp.preset.unwrap_or_default() != TcpPreset::Rfc => Discipline::FairQueue,
+            _ => Discipline::Fifo,
+        };
+        self.nic.discipline.unwrap_or(by_transport)
+    }
 }
 
 /// Transport of flows.
@@ -82,16 +94,19 @@ pub enum Ecmp {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Nic {
-    /// Order in which queues send.
-    pub discipline: Discipline,
+    /// Order in which queues send, where no plan decides. Default: `fair_queue` for TCP with another
+    /// preset than `rfc`, `fifo` otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub discipline: Option<Discipline>,
     /// Segmentation offload: the interface takes packets of one queue in bursts of at most this
-    /// many bytes and sends each burst back to back.
+    /// many bytes and sends each burst back to back. With `fair_queue`, a flow's turn is at least
+    /// this long.
     pub burst: Bytes,
 }
 
 impl Default for Nic {
     fn default() -> Self {
-        Self { discipline: Discipline::Fifo, burst: Bytes::ZERO }
+        Self { discipline: None, burst: Bytes::ZERO }
     }
 }
 
@@ -104,6 +119,9 @@ pub enum Discipline {
     Fifo,
     /// Destinations in turn.
     RoundRobin,
+    /// Flows in turn, and acknowledgements first, as with `fq` of Linux. A flow hands over a
+    /// segment when it is its turn (TCP small queues), so no window waits in the interface.
+    FairQueue,
 }
 
 /// Plan that decides when hosts send.

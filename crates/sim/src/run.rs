@@ -12,7 +12,7 @@ use crate::engine::time::SimTime;
 use crate::engine::{Ended, Engine, Pulse};
 use crate::hosts::endpoints::{self, Config, Endpoints};
 use crate::hosts::receive::ReceiveBuffer;
-use crate::network::Network;
+use crate::network::{InterfaceForm, Network};
 use crate::record::capture::Capture;
 use crate::record::latency::{Histogram, Latencies};
 use crate::record::ledger::Ledger;
@@ -27,7 +27,7 @@ use timeplane_results::{
     Tables, Tally, WindowSummary,
 };
 use timeplane_scenario::{
-    AckPath, Discipline, Ecmp, Nic, PlanSpec, RateEstimator, RatesSpec, Retune, Scenario, Scheme, SlotFill, TdmaSpec,
+    AckPath, Discipline, Ecmp, PlanSpec, RateEstimator, RatesSpec, Retune, Scenario, Scheme, SlotFill, TdmaSpec,
     Topology, Transport, Workload,
 };
 use timeplane_schedule::Schedulers;
@@ -311,18 +311,21 @@ impl Setup<'_> {
             && self.fabric.circuit_switch().is_none()
     }
 
-    /// The queued interfaces that hosts need, if they do, and whether gates are in front of their
-    /// queues.
-    fn interfaces(&self) -> Option<(Nic, bool)> {
-        let nic = self.scheme.nic;
+    /// The form of interface that hosts need.
+    fn interfaces(&self) -> InterfaceForm {
+        let spec = self.scheme.nic;
+        let discipline = self.scheme.discipline();
         // The next frame of a raw sender depends on the reports that have come: it is asked when
         // the link is free, not ahead of that.
         let raw = matches!(self.scheme.transport, Transport::Raw(_));
         // A host that can be paused must not have its packets on the link ahead of time.
         let paused = self.scenario.fabric.switch.pfc.is_some();
         let gated = self.is_gated();
-        let plain = !gated && !raw && !paused && nic.discipline == Discipline::Fifo && nic.burst.get() == 0;
-        (!plain).then_some((nic, gated))
+        if !gated && discipline == Discipline::FairQueue {
+            return InterfaceForm::Fair { mtu: self.mtu, burst: spec.burst.get() };
+        }
+        let plain = !gated && !raw && !paused && discipline == Discipline::Fifo && spec.burst.get() == 0;
+        if plain { InterfaceForm::Plain } else { InterfaceForm::Queued { spec, gated } }
     }
 
     /// The network with all features of the scenario, and the link traces of its air links.
@@ -330,8 +333,8 @@ impl Setup<'_> {
         let Self { scenario, fabric, streams, times, mtu, .. } = *self;
         let passive = self.is_passive(ends);
         let report_latency = self.plan().map_or(REPORT_LATENCY, |p| p.control_latency() * 2);
-        let nic = self.interfaces();
-        let mut network = Network::new(Arc::clone(fabric), streams, passive, times.stop, report_latency, nic);
+        let interfaces = self.interfaces();
+        let mut network = Network::new(Arc::clone(fabric), streams, passive, times.stop, report_latency, interfaces);
         if let Topology::Hybrid(spec) = &scenario.fabric.topology
             && let Some(circuits) = Circuits::new(fabric, spec.retune, spec.dark.times(), streams)
         {

@@ -5,7 +5,7 @@ use indexmap::{IndexMap, IndexSet};
 use serde_json::Value;
 use std::fmt::Write;
 use timeplane_results::{Folder, RunSummary};
-use timeplane_scenario::{Tcp, Workload};
+use timeplane_scenario::{Scheme, Tcp, Workload};
 
 /// The traffic that all schemes of a comparison share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -131,6 +131,9 @@ fn settings(name: &str, scenario: &Value, swept: &IndexSet<&str>) -> IndexMap<St
     flatten("transport", &transport, &mut leaves);
     flatten("ecmp", &scheme["ecmp"], &mut leaves);
     flatten("nic", &scheme["nic"], &mut leaves);
+    if let Ok(scheme) = serde_json::from_value::<Scheme>(scheme.clone()) {
+        flatten("nic.discipline", &serde_json::json!(scheme.discipline()), &mut leaves);
+    }
     flatten("fabric.switch", &scenario["fabric"]["switch"], &mut leaves);
     // Tables of a scheme's own switches replace whole tables.
     let own = &scheme["fabric"]["switch"];

@@ -74,13 +74,16 @@ pub struct ReceiverSide {
     pub last: i64,
 }
 
-/// A receiver with the timer of its flow.
+/// A receiver, with the timer of its flow and the flow's turns.
 #[derive(Debug)]
 pub struct ReceiverEnd {
     /// The transport's receiver.
     pub transport: ReceiverTransport,
     /// When the pending timer of either end fires, or `UNARMED`.
     pub armed: i64,
+    /// What was left of its credit when it last left the sender's
+    /// [`FairQueue`](crate::hosts::fair_queue::FairQueue).
+    pub credit: Option<i64>,
 }
 
 /// The sender of a flow's transport.

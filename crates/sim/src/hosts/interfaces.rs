@@ -1,12 +1,14 @@
-//! The interfaces of all hosts, in one of two forms.
+//! The interfaces of all hosts, in one of three forms.
 //!
-//! A plain host queues flows and hands packets to its link first come, first served. A queued host
-//! has a [`Nic`], where gates, priorities or pauses decide what is sent. Interfaces know the link
-//! that they send on, not the network behind it.
+//! A plain host queues flows and hands packets to its link first come, first served. A host with a
+//! [`FairQueue`] serves flows in turn. A queued host has a [`Nic`], where gates, priorities or
+//! pauses decide what is sent. Interfaces know the link that they send on, not the network behind
+//! it.
 
 use crate::engine::event::EventKind;
 use crate::engine::time::SimTime;
 use crate::hosts::endpoints::{Endpoints, FlowQueue};
+use crate::hosts::fair_queue::FairQueue;
 use crate::hosts::nic::{GateOpening, Nic, QueueId};
 use crate::hosts::receive::ReceiveBuffer;
 use crate::network::News;
@@ -16,6 +18,28 @@ use timeplane_assembly::QueueWatch;
 use timeplane_model::{Backlog, Duration, Rate};
 use timeplane_scenario::Nic as NicSpec;
 
+/// The form of all hosts' interfaces.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum InterfaceForm {
+    /// First come, first served.
+    #[default]
+    Plain,
+    /// A [`Nic`], gated or not.
+    Queued {
+        /// Order of its queues.
+        spec: NicSpec,
+        /// Whether it sends only while a gate is open.
+        gated: bool,
+    },
+    /// A [`FairQueue`].
+    Fair {
+        /// Largest packet, in bytes.
+        mtu: u32,
+        /// Least bytes of a turn.
+        burst: u64,
+    },
+}
+
 /// The interfaces of all hosts.
 pub struct Interfaces {
     /// By host, flows that wait for its link; used where `nics` is not.
@@ -24,6 +48,8 @@ pub struct Interfaces {
     pub(crate) queued_flows: u32,
     /// Interfaces with a queue for each destination, by host.
     pub(crate) nics: Option<Vec<Nic>>,
+    /// Interfaces that serve flows in turn, by host.
+    pub(crate) fair: Option<Vec<FairQueue>>,
     /// Which changes of queues agents learn of.
     pub watch: QueueWatch,
     /// By host, where receive buffers are bounded.
@@ -31,15 +57,29 @@ pub struct Interfaces {
 }
 
 impl Interfaces {
-    /// Empty interfaces: queued ones where `nic` is given, gated if it says so.
-    pub(crate) fn new(hosts: u32, nic: Option<(NicSpec, bool)>) -> Self {
+    /// Empty interfaces of this form.
+    pub(crate) fn new(hosts: u32, form: InterfaceForm) -> Self {
+        let (nics, fair) = match form {
+            InterfaceForm::Plain => (None, None),
+            InterfaceForm::Queued { spec, gated } => (Some((0..hosts).map(|_| Nic::new(spec, gated)).collect()), None),
+            InterfaceForm::Fair { mtu, burst } => {
+                (None, Some((0..hosts).map(|_| FairQueue::new(mtu, burst)).collect()))
+            }
+        };
         Self {
             flow_queues: (0..hosts).map(|_| FlowQueue::default()).collect(),
             queued_flows: 0,
-            nics: nic.map(|(spec, gated)| (0..hosts).map(|_| Nic::new(spec, gated)).collect()),
+            nics,
+            fair,
             watch: QueueWatch::Never,
             receive: Vec::new(),
         }
+    }
+
+    /// Whether hosts hand packets over first come, first served.
+    #[inline(always)]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.nics.is_none() && self.fair.is_none()
     }
 
     pub(crate) fn push_flow(&mut self, host: u32, key: u32, since: SimTime) {
@@ -76,21 +116,31 @@ impl Interfaces {
         }
     }
 
-    /// Serves a queued interface as soon as its link is free.
+    /// Serves a queued or fair interface as soon as its link is free.
     pub(crate) fn wake(&mut self, wires: &mut Wires, now: SimTime, host: u32) {
         let free = wires.uplink(host).free_at();
         self.serve_at(wires, now.max(free), host);
     }
 
-    /// Serves a queued interface at `at` unless it is served earlier; a later event becomes stale.
+    /// Serves a queued or fair interface at `at` unless it is served earlier; a later event becomes
+    /// stale.
     pub(crate) fn serve_at(&mut self, wires: &mut Wires, at: SimTime, host: u32) {
-        if let Some(nics) = &mut self.nics {
-            let nic = &mut nics[host as usize];
-            if at < nic.armed {
-                nic.armed = at;
-                wires.calendar.push(at, EventKind::Serve { sender: host }.key());
-            }
+        let armed = match (&mut self.fair, &mut self.nics) {
+            (Some(fair), _) => &mut fair[host as usize].armed,
+            (None, Some(nics)) => &mut nics[host as usize].armed,
+            (None, None) => return,
+        };
+        if at < *armed {
+            *armed = at;
+            wires.calendar.push(at, EventKind::Serve { sender: host }.key());
         }
+    }
+
+    /// A flow has segments for an interface that serves flows in turn.
+    pub(crate) fn offer(&mut self, wires: &mut Wires, now: SimTime, flow: QueuedFlow, class: u8, credit: Option<i64>) {
+        let Some(fair) = &mut self.fair else { return };
+        fair[flow.host as usize].push_flow(flow.key, class, credit);
+        self.wake(wires, now, flow.host);
     }
 
     /// A flow holds bytes for a queue of its host.
@@ -118,6 +168,15 @@ impl Interfaces {
         host: u32,
         packet: Packet,
     ) -> Result<(), Packet> {
+        if let Some(fair) = &mut self.fair {
+            let queue = &mut fair[host as usize];
+            if queue.is_stopped() {
+                return Err(packet);
+            }
+            queue.push_packet(packet);
+            self.wake(wires, now, host);
+            return Ok(());
+        }
         let Some(nics) = &mut self.nics else { return Ok(()) };
         if nics[host as usize].is_stopped() {
             return Err(packet);
@@ -188,7 +247,8 @@ impl Interfaces {
 
     /// Packets in the queues of all interfaces.
     pub(crate) fn packets(&self) -> impl Iterator<Item = &Packet> {
-        self.nics.iter().flatten().flat_map(Nic::packets)
+        let fair = self.fair.iter().flatten().flat_map(FairQueue::packets);
+        self.nics.iter().flatten().flat_map(Nic::packets).chain(fair)
     }
 }
 

@@ -3,6 +3,7 @@
 
 pub mod discipline;
 pub mod endpoints;
+pub mod fair_queue;
 pub mod flow;
 pub mod interfaces;
 pub mod nic;

@@ -39,7 +39,7 @@ impl Network {
     /// Applies all that fails, returns or changes its rate at `at`, and all word that comes then.
     pub fn change(&mut self, at: SimTime, ends: &mut Endpoints) -> Changes {
         let mut changes = Changes::default();
-        if self.interfaces.nics.is_none() {
+        if self.interfaces.is_plain() {
             // Packets that hosts began to send earlier are on their links.
             for host in 0..self.wires.hosts {
                 self.refill(at - Duration::from_ps(1), host, ends);
@@ -107,7 +107,7 @@ impl Network {
             self.drain_multiplexer(link.0, ends);
             if from < hosts && self.wires.links[link.index()].is_down() {
                 let reason = if matches!(part, Part::Node(_)) { Loss::HostDown } else { Loss::LinkDown };
-                self.stop_host(from, reason, ends);
+                self.stop_host(at, from, reason, ends);
             }
         }
     }
@@ -147,7 +147,7 @@ impl Network {
         // A plain host hands a packet over when its transmission starts, or one packet early. That
         // packet is still in the host's queue.
         let host = self.wires.links[link as usize].host;
-        let early = host < self.wires.hosts && self.interfaces.nics.is_none() && ends.is_passive();
+        let early = host < self.wires.hosts && self.interfaces.is_plain() && ends.is_passive();
         for packet in cut {
             if packet.begun
                 && let Some((capture, tap)) = self.tap()
@@ -203,8 +203,9 @@ impl Network {
         }
     }
 
-    /// A host's interface stops: packets that wait there are lost, flows wait.
-    fn stop_host(&mut self, host: u32, reason: Loss, ends: &mut Endpoints) {
+    /// A host's interface stops: packets that wait there are lost, flows wait. TCP sends on, in
+    /// vain.
+    fn stop_host(&mut self, at: SimTime, host: u32, reason: Loss, ends: &mut Endpoints) {
         let uplink = self.wires.uplinks[host as usize];
         if let Some(nics) = &mut self.interfaces.nics {
             let lost = nics[host as usize].stop();
@@ -213,6 +214,15 @@ impl Network {
             }
             for packet in lost {
                 self.meters.lose(uplink, reason, packet, ends);
+            }
+        } else if let Some(fair) = &mut self.interfaces.fair {
+            let queue = &mut fair[host as usize];
+            let flows = if ends.is_passive() { Vec::new() } else { queue.take_flows() };
+            for packet in queue.stop() {
+                self.meters.lose(uplink, reason, packet, ends);
+            }
+            for key in flows {
+                ends.interface_stopped(at, key, self);
             }
         } else if let Some(failures) = &mut self.failures {
             failures.held_mut(host).flows.append(self.interfaces.take_flows(host));
@@ -224,6 +234,10 @@ impl Network {
         self.wires.links[uplink as usize].free_from(at);
         if let Some(nics) = &mut self.interfaces.nics {
             nics[host as usize].resume();
+            return self.interfaces.wake(&mut self.wires, at, host);
+        }
+        if let Some(fair) = &mut self.interfaces.fair {
+            fair[host as usize].resume();
             return self.interfaces.wake(&mut self.wires, at, host);
         }
         let held = self.failures.as_mut().map(|f| Failures::release(f, host)).unwrap_or_default();

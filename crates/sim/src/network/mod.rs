@@ -21,7 +21,7 @@ mod trains;
 pub(crate) mod wires;
 
 pub use crate::air::handover::access::NewAccess;
-pub use crate::hosts::interfaces::Interfaces;
+pub use crate::hosts::interfaces::{InterfaceForm, Interfaces};
 pub use failures::{Changes, Controller};
 pub use meters::{Loss, Meters};
 pub use wires::Wires;
@@ -35,6 +35,7 @@ use crate::circuit::switch::CIRCUIT;
 use crate::engine::event::EventKind;
 use crate::engine::time::SimTime;
 use crate::hosts::endpoints::{BACKGROUND, Endpoints, HostAction, Wire};
+use crate::hosts::fair_queue::Turn;
 use crate::hosts::flow::NONE;
 use crate::hosts::interfaces::QueuedFlow;
 use crate::hosts::nic::{GateOpening, QueueId, Served};
@@ -50,7 +51,6 @@ use crate::record::capture::taps::{Carried, Tap};
 use std::sync::Arc;
 use timeplane_model::{Duration, Fabric, HostId, LinkId, Matching};
 use timeplane_results::ResultsError;
-use timeplane_scenario::Nic as NicSpec;
 use timeplane_transport::RepairReport;
 use timeplane_workload::Streams;
 
@@ -106,19 +106,19 @@ pub struct Network {
 }
 
 impl Network {
-    /// An idle network. `nic` asks for queued interfaces, gated if it says so.
+    /// An idle network.
     pub fn new(
         fabric: Arc<Fabric>,
         streams: &Streams,
         passive: bool,
         stop: SimTime,
         report_latency: Duration,
-        nic: Option<(NicSpec, bool)>,
+        interfaces: InterfaceForm,
     ) -> Self {
         let hosts = fabric.hosts();
         Self {
             wires: Wires::new(fabric, streams),
-            interfaces: Interfaces::new(hosts, nic),
+            interfaces: Interfaces::new(hosts, interfaces),
             meters: Meters::default(),
             news: News::default(),
             failures: None,
@@ -190,11 +190,16 @@ impl Network {
     pub fn hold(&mut self, now: SimTime, action: HostAction, ends: &mut Endpoints) {
         match action {
             HostAction::Nothing => {}
-            HostAction::Queue { host, key, .. } if self.interfaces.nics.is_none() => {
-                self.queue_flow(now, host, key, ends)
-            }
+            HostAction::Queue { host, key, .. } if self.interfaces.is_plain() => self.queue_flow(now, host, key, ends),
             HostAction::Queue { host, destination, key } => {
                 let flow = QueuedFlow { host, destination, key };
+                if self.interfaces.fair.is_some() {
+                    let sender = &mut ends.flows.get_mut(key).sender;
+                    if !std::mem::replace(&mut sender.queued, true) {
+                        self.interfaces.offer(&mut self.wires, now, flow, sender.class, None);
+                    }
+                    return;
+                }
                 self.interfaces.queue_flow(&mut self.wires, &mut self.news, now, flow, ends);
             }
             HostAction::Withdraw { host, destination, key } => {
@@ -202,6 +207,9 @@ impl Network {
                 if let Some(nics) = &mut self.interfaces.nics {
                     let empty = nics[host as usize].withdraw(destination, key, ends);
                     self.interfaces.note_departure(host, empty, &mut self.news);
+                } else if let Some(fair) = &mut self.interfaces.fair {
+                    fair[host as usize].withdraw(key);
+                    ends.unqueued(key);
                 }
             }
         }
@@ -236,8 +244,52 @@ impl Network {
         self.interfaces.expire(now, host)
     }
 
-    /// A queued interface may be free.
+    /// An interface that serves flows in turn may be free.
+    #[inline(never)]
+    fn serve_in_turn(&mut self, now: SimTime, host: u32, ends: &mut Endpoints) {
+        let uplink = self.wires.uplinks[host as usize];
+        let mut free = self.wires.links[uplink as usize].free_at();
+        if free <= now {
+            let Some(packet) = self.next_turn(now, host, uplink, ends) else { return };
+            free = self.send(uplink, now, packet);
+        }
+        if self.interfaces.fair.as_ref().is_some_and(|fair| !fair[host as usize].is_empty()) {
+            self.interfaces.serve_at(&mut self.wires, free, host);
+        }
+    }
+
+    /// The packet that a host's interface sends next.
+    fn next_turn(&mut self, now: SimTime, host: u32, uplink: u32, ends: &mut Endpoints) -> Option<Packet> {
+        loop {
+            let queue = &mut self.interfaces.fair.as_mut()?[host as usize];
+            let flow = match queue.next_turn()? {
+                Turn::Packet(packet) => return Some(packet),
+                Turn::Flow(flow) => flow,
+            };
+            let taken = ends.take_turn(now, flow, self);
+            let queue = &mut self.interfaces.fair.as_mut()?[host as usize];
+            if let Some((packet, _)) = &taken {
+                queue.sent(self.wires.links[uplink as usize].wire(packet.bytes));
+            }
+            if taken.is_none_or(|(_, more)| !more) {
+                ends.turn_is_over(flow, queue.leaves());
+            }
+            if let Some((packet, _)) = taken {
+                return Some(packet);
+            }
+        }
+    }
+
+    /// A queued or fair interface may be free.
     pub fn serve(&mut self, now: SimTime, host: u32, ends: &mut Endpoints) {
+        if let Some(fair) = &mut self.interfaces.fair {
+            let queue = &mut fair[host as usize];
+            if queue.armed == now {
+                queue.armed = SimTime::MAX;
+                self.serve_in_turn(now, host, ends);
+            }
+            return;
+        }
         let Some(nics) = &mut self.interfaces.nics else { return };
         let nic = &mut nics[host as usize];
         if nic.armed != now {
@@ -574,6 +626,8 @@ impl Network {
         if from < self.wires.hosts {
             if let Some(nics) = &mut self.interfaces.nics {
                 nics[from as usize].pause(priorities);
+            } else if let Some(fair) = &mut self.interfaces.fair {
+                fair[from as usize].pause(priorities);
             }
             self.interfaces.wake(&mut self.wires, now, from);
         } else if let Some(pfc) = &mut self.pfc {
@@ -675,11 +729,21 @@ impl Wire for Network {
     #[inline(always)]
     fn transmit(&mut self, now: SimTime, host: u32, packet: Packet) {
         let link = self.wires.uplinks[host as usize];
-        if self.interfaces.nics.is_none() {
+        if self.interfaces.is_plain() {
             self.send(link, now, packet);
         } else if let Err(packet) = self.interfaces.queue_packet(&mut self.wires, &mut self.news, now, host, packet) {
             self.refuse(link, packet);
         }
+    }
+
+    #[inline(always)]
+    fn serves_in_turn(&self, host: u32) -> bool {
+        self.interfaces.fair.as_ref().is_some_and(|fair| !fair[host as usize].is_stopped())
+    }
+
+    fn offer(&mut self, now: SimTime, host: u32, key: u32, class: u8, credit: Option<i64>) {
+        let flow = QueuedFlow { host, destination: NONE, key };
+        self.interfaces.offer(&mut self.wires, now, flow, class, credit);
     }
 
     #[inline]

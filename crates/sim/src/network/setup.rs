@@ -83,7 +83,7 @@ impl Network {
     pub fn pause(&mut self, mtu: u32) {
         self.pfc = PfcSwitches::new(&self.wires.fabric, mtu).map(Box::new);
         if self.pfc.is_some() {
-            assert!(self.interfaces.nics.is_some(), "a host that can be paused has queues");
+            assert!(!self.interfaces.is_plain(), "a host that can be paused has queues");
             self.passive = false;
         }
     }
@@ -149,14 +149,17 @@ impl Network {
     pub fn waiting(&self, host: u32, ends: &Endpoints) -> (u64, u64) {
         let link = self.wires.uplink(host);
         let add = |a: (u64, u64), b: (u64, u64)| (a.0 + b.0, a.1 + b.1);
-        match &self.interfaces.nics {
-            None => {
-                let held = self.failures.iter().flat_map(|f| f.held_flows(host));
-                let flows = self.interfaces.flow_queues[host as usize].iter().chain(held);
-                flows.map(|key| ends.unsent(key, link)).fold((0, 0), add)
-            }
-            Some(nics) => nics[host as usize].waiting(link, ends).map(|w| w.1).fold((0, 0), add),
+        if let Some(nics) = &self.interfaces.nics {
+            return nics[host as usize].waiting(link, ends).map(|w| w.1).fold((0, 0), add);
         }
+        if let Some(fair) = &self.interfaces.fair {
+            let queue = &fair[host as usize];
+            let packets = queue.packets().map(|p| (1, u64::from(link.wire(p.bytes))));
+            return packets.chain(queue.flows().map(|key| ends.unsent(key, link))).fold((0, 0), add);
+        }
+        let held = self.failures.iter().flat_map(|f| f.held_flows(host));
+        let flows = self.interfaces.flow_queues[host as usize].iter().chain(held);
+        flows.map(|key| ends.unsent(key, link)).fold((0, 0), add)
     }
 
     /// Packets and wire bytes that wait at a switch's port that can be paused.

@@ -159,7 +159,7 @@ mod tests {
     use super::*;
     use crate::bench::endpoints;
     use crate::hosts::endpoints::Transport;
-    use crate::network::Network;
+    use crate::network::{InterfaceForm, Network};
     use std::sync::Arc;
     use timeplane_model::{Bytes, Fabric, Framing, HostId, LinkSpec, Rate, Switch};
     use timeplane_results::Recorder;
@@ -173,7 +173,7 @@ mod tests {
         let fabric = Fabric::leaf_spine(2, 1, 1, Switch::default(), spec(Rate::gbps(10)), spec(between));
         let fabric = Arc::new(fabric.expect("dimensions above zero"));
         let mut ends = endpoints(&fabric, Transport::Datagrams, 1500, 0, Recorder::discard());
-        let nic = Some((Nic::default(), true));
+        let nic = InterfaceForm::Queued { spec: Nic::default(), gated: true };
         let mut network = Network::new(Arc::clone(&fabric), &Streams::new(1), true, SimTime::MAX, Duration::ZERO, nic);
         network.count_collisions();
         network.allow_trains();

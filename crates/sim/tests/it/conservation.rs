@@ -99,7 +99,7 @@ fn workload() -> impl Strategy<Value = String> {
     prop_oneof![poisson, shuffle]
 }
 
-const TRANSPORTS: [&str; 7] = [
+const TRANSPORTS: [&str; 9] = [
     "transport.datagrams = {}",
     "transport.raw = { report_every = \"300 us\" }",
     "transport.tcp = { congestion = \"cubic\", min_rto = \"2 ms\" }",
@@ -107,13 +107,17 @@ const TRANSPORTS: [&str; 7] = [
     "transport.tcp = { congestion = \"dctcp\", min_rto = \"1 ms\", pacing = true, delayed_ack = { segments = 1 } }",
     "transport.tcp = { min_rto = \"1 ms\", receive_window = \"30 kB\" }",
     "transport.tcp = { congestion = \"bbr\", min_rto = \"1 ms\" }",
+    "transport.tcp = { preset = \"linux\", min_rto = \"1 ms\" }",
+    "transport.tcp = { preset = \"datacenter\", pacing = true }",
 ];
 const ROUTES: [&str; 2] = ["", "ecmp = \"packet\""];
-const INTERFACES: [&str; 4] = [
+const INTERFACES: [&str; 6] = [
     "",
     "nic = { discipline = \"round_robin\" }",
     "nic = { burst = \"16 kB\" }",
     "nic = { discipline = \"round_robin\", burst = \"5 kB\" }",
+    "nic = { discipline = \"fair_queue\" }",
+    "nic = { discipline = \"fair_queue\", burst = \"16 kB\" }",
 ];
 const PLANS: [&str; 5] = [
     "",

@@ -11,7 +11,7 @@ use timeplane_scenario::{Nic, PacketMix};
 use timeplane_sim::SimTime;
 use timeplane_sim::engine::{Ended, Engine, Pulse};
 use timeplane_sim::hosts::endpoints::{Config, Endpoints, Transport};
-use timeplane_sim::network::Network;
+use timeplane_sim::network::{InterfaceForm, Network};
 use timeplane_sim::record::ledger::Ledger;
 use timeplane_workload::{FlowArrival, Streams};
 
@@ -160,7 +160,7 @@ fn with_classes(classes: Vec<Bytes>) -> Vec<i64> {
         coflow: None,
     };
     let arrivals = [flow(0, 2, 100), flow(60, 1, 10)];
-    let nic = Some((Nic::default(), false));
+    let nic = InterfaceForm::Queued { spec: Nic::default(), gated: false };
     let mut network =
         Network::new(Arc::clone(&fabric), &Streams::new(1), false, SimTime::MAX, Duration::from_us(20), nic);
     network.pause(1500);

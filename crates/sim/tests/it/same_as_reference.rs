@@ -17,7 +17,7 @@ use timeplane_scenario::{Change, Element, Failure, Nic, PacketMix, Wires};
 use timeplane_sim::SimTime;
 use timeplane_sim::engine::{Ended, Engine, Pulse};
 use timeplane_sim::hosts::endpoints::{Config, Endpoints, PacketEvent, Transport};
-use timeplane_sim::network::Network;
+use timeplane_sim::network::{InterfaceForm, Network};
 use timeplane_sim::record::ledger::Ledger;
 use timeplane_transport::{CongestionKind, TcpConfig};
 use timeplane_workload::{FlowArrival, Streams};
@@ -45,6 +45,8 @@ struct Case {
     pfc: u64,
     /// Headroom in bytes, if it is not the formula's.
     headroom: Option<u64>,
+    /// Whether hosts serve flows in turn.
+    fair: bool,
 }
 
 /// A case in which switches pause.
@@ -150,7 +152,7 @@ fn case() -> impl Strategy<Value = Case> {
         Just(Some(CongestionKind::Cubic)),
         Just(Some(CongestionKind::Dctcp))
     ];
-    let shape = (any::<u64>(), 2u32..9, 1u32..6, 0u32..5, 1u32..40);
+    let shape = (any::<u64>(), 2u32..9, 1u32..6, 0u32..5, 1u32..40, any::<bool>());
     let network = (0u8..4, any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), 0i64..900);
     (shape, tcp, any::<bool>(), network, any::<bool>()).prop_map(|(shape, tcp, mix, network, passive)| Case {
         seed: shape.0,
@@ -171,6 +173,7 @@ fn case() -> impl Strategy<Value = Case> {
         changes: Vec::new(),
         pfc: 0,
         headroom: None,
+        fair: shape.5,
     })
 }
 
@@ -298,6 +301,7 @@ fn both(case: &Case) -> Result<BTreeSet<&'static str>, TestCaseError> {
     let mut slow = Reference::new(Arc::clone(&fabric), &Streams::new(case.seed), latency);
     slow.fail(&failures);
     slow.change_rates(&changes);
+    slow.fair = case.fair;
     if case.pfc > 0 {
         slow.pause(1500);
     }
@@ -306,8 +310,13 @@ fn both(case: &Case) -> Result<BTreeSet<&'static str>, TestCaseError> {
     let fast_ends = ends(case, &fabric);
     let passive = case.passive && fast_ends.is_passive();
     let streams = Streams::new(case.seed);
-    let nic = (case.pfc > 0).then(|| (Nic::default(), false));
-    let mut network = Network::new(Arc::clone(&fabric), &streams, passive, SimTime::MAX, latency, nic);
+    let queued = InterfaceForm::Queued { spec: Nic::default(), gated: false };
+    let form = match case {
+        Case { fair: true, .. } => InterfaceForm::Fair { mtu: 1500, burst: 0 },
+        Case { pfc: 0, .. } => InterfaceForm::Plain,
+        _ => queued,
+    };
+    let mut network = Network::new(Arc::clone(&fabric), &streams, passive, SimTime::MAX, latency, form);
     network.pause(1500);
     network.fail(&failures);
     network.change_rates(&changes);

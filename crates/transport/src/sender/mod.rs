@@ -291,25 +291,7 @@ impl Sender {
         if self.connection != Connection::Open {
             return self.poll_syn(now);
         }
-        self.paced_out = false;
-        if self.next >= self.limit && self.repair == Repair::None {
-            self.run_dry();
-            return None;
-        }
-        let Some(candidate) = self.candidate() else {
-            if self.watched {
-                self.note_limit();
-            }
-            if self.usage.decides {
-                self.note_full_window();
-            }
-            return None;
-        };
-        if self.pacing && now < self.release {
-            self.paced_out = true;
-            return None;
-        }
-        Some(match candidate {
+        Some(match self.next_candidate(now)? {
             Candidate::New => self.send_new(now),
             Candidate::Repeat(seq) => {
                 self.repeat_head = false;
@@ -321,6 +303,19 @@ impl Sender {
                 self.send_again(now, seq)
             }
         })
+    }
+
+    /// Whether [`Sender::poll`] would return a segment now.
+    ///
+    /// A queue that serves senders in turn calls this in place of `poll`, and calls `poll` when it
+    /// is the sender's turn.
+    pub fn has_segment(&mut self, now: Time) -> bool {
+        match self.connection {
+            _ if self.stopped => false,
+            Connection::Open => self.next_candidate(now).is_some(),
+            Connection::Opening => true,
+            Connection::Idle | Connection::SynSent => false,
+        }
     }
 
     /// When to call [`Sender::on_timeout`]: the earlier one of the retransmission timer and pacing.
@@ -469,6 +464,30 @@ impl Sender {
     /// Length of the segment at `seq`.
     fn segment_len(&self, seq: u64) -> u32 {
         (self.bytes - seq).min(u64::from(self.window.mss)) as u32
+    }
+
+    /// What may be sent now. Otherwise notes the reason.
+    #[inline]
+    fn next_candidate(&mut self, now: Time) -> Option<Candidate> {
+        self.paced_out = false;
+        if self.next >= self.limit && self.repair == Repair::None {
+            self.run_dry();
+            return None;
+        }
+        let Some(candidate) = self.candidate() else {
+            if self.watched {
+                self.note_limit();
+            }
+            if self.usage.decides {
+                self.note_full_window();
+            }
+            return None;
+        };
+        if self.pacing && now < self.release {
+            self.paced_out = true;
+            return None;
+        }
+        Some(candidate)
     }
 
     fn candidate(&mut self) -> Option<Candidate> {

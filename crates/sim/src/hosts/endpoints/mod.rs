@@ -61,6 +61,13 @@ impl Transport {
 pub trait Wire {
     /// Hands a packet to a host's interface.
     fn transmit(&mut self, now: SimTime, host: u32, packet: Packet);
+    /// Whether a host's interface asks flows for their segments in turn.
+    fn serves_in_turn(&self, _host: u32) -> bool {
+        false
+    }
+    /// A flow has segments for an interface that serves flows in turn, with the credit that it left
+    /// with.
+    fn offer(&mut self, _now: SimTime, _host: u32, _flow: FlowKey, _class: u8, _credit: Option<i64>) {}
     /// Asks for [`Endpoints::timer`] at `at`.
     fn arm(&mut self, at: SimTime, flow: u32, key: FlowKey);
     /// Carries a receiver's report to the sender, alongside the network: from the one host to the
@@ -321,7 +328,7 @@ impl Endpoints {
         let hash = flow_hash(source, destination, u64::from(number), self.config.salt);
         let bytes = arrival.bytes.get();
         let (sender, receiver) = self.transports(number, arrival);
-        let end = receiver.map(|transport| Box::new(ReceiverEnd { transport, armed: UNARMED }));
+        let end = receiver.map(|transport| Box::new(ReceiverEnd { transport, armed: UNARMED, credit: None }));
         let ahead = self.ahead(source, destination, hash);
         let ideal = self.ideal(source, destination, hash, number, bytes);
         let class = self.class(arrival.bytes);

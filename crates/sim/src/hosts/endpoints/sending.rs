@@ -175,26 +175,80 @@ impl Endpoints {
         self.rearm(key, wire);
     }
 
-    /// Sends the segments that a TCP sender may send now.
+    /// Sends the segments that a TCP sender may send now, or asks for the flow's turn.
     pub(super) fn pump(&mut self, at: SimTime, key: FlowKey, wire: &mut impl Wire) {
-        let per_packet = self.config.per_packet;
-        let flow = self.flows.get_mut(key);
-        loop {
-            let SenderTransport::Tcp(sender) = &mut flow.sender.transport else { unreachable!("a TCP flow") };
-            let Some(segment) = sender.poll(at.on_perfect_clock()) else { break };
-            let bit = |set: bool, bit: u16| if set { bit } else { 0 };
-            flow.in_flight += 1;
-            flow.sent += 1;
-            let flags = bit(segment.syn, flags::SYN)
-                | bit(segment.cwr, flags::CWR)
-                | bit(segment.ect, flags::ECT)
-                | bit(segment.retransmission, flags::RETRANSMISSION);
-            let hash = path_hash(flow.sender.hash, flow.sent, per_packet);
-            let packet = data_packet(key, flow, hash, segment.len + HEADER_BYTES, segment.seq, flags);
-            self.ledger.sent(packet.bytes);
-            wire.transmit(at, flow.sender.source, packet);
+        let source = self.flows.get(key).sender.source;
+        if wire.serves_in_turn(source) {
+            self.ask_for_turn(at, key, wire);
+        } else {
+            while let Some(packet) = self.next_segment(at, key) {
+                wire.transmit(at, source, packet);
+            }
         }
         self.rearm(key, wire);
+    }
+
+    /// The next segment of a TCP flow that may be sent now.
+    #[inline(always)]
+    fn next_segment(&mut self, at: SimTime, key: FlowKey) -> Option<Packet> {
+        let flow = self.flows.get_mut(key);
+        let SenderTransport::Tcp(sender) = &mut flow.sender.transport else { unreachable!("a TCP flow") };
+        let segment = sender.poll(at.on_perfect_clock())?;
+        let bit = |set: bool, bit: u16| if set { bit } else { 0 };
+        flow.in_flight += 1;
+        flow.sent += 1;
+        let flags = bit(segment.syn, flags::SYN)
+            | bit(segment.cwr, flags::CWR)
+            | bit(segment.ect, flags::ECT)
+            | bit(segment.retransmission, flags::RETRANSMISSION);
+        let hash = path_hash(flow.sender.hash, flow.sent, self.config.per_packet);
+        let packet = data_packet(key, flow, hash, segment.len + HEADER_BYTES, segment.seq, flags);
+        self.ledger.sent(packet.bytes);
+        Some(packet)
+    }
+}
+
+/// Interfaces that serve flows in turn.
+impl Endpoints {
+    fn ask_for_turn(&mut self, at: SimTime, key: FlowKey, wire: &mut impl Wire) {
+        let flow = self.flows.get_mut(key);
+        let SenderTransport::Tcp(sender) = &mut flow.sender.transport else { unreachable!("a TCP flow") };
+        if !flow.sender.queued && sender.has_segment(at.on_perfect_clock()) {
+            flow.sender.queued = true;
+            let credit = flow.receiver.end.as_ref().and_then(|end| end.credit);
+            wire.offer(at, flow.sender.source, key, flow.sender.class, credit);
+        }
+    }
+
+    /// It is the turn of a flow, whose packet would leave at `at`. Returns the packet, if there
+    /// still is one, and whether the flow has more.
+    pub fn take_turn(&mut self, at: SimTime, key: FlowKey, wire: &mut impl Wire) -> Option<(Packet, bool)> {
+        let taken = if matches!(self.config.transport, Transport::Tcp(_)) {
+            let packet = self.next_segment(at, key);
+            let SenderTransport::Tcp(sender) = &mut self.flows.get_mut(key).sender.transport else {
+                unreachable!("a TCP flow")
+            };
+            packet.map(|packet| (packet, sender.has_segment(at.on_perfect_clock())))
+        } else {
+            self.take_packet(at, key, u32::MAX).map(|(packet, last)| (packet, !last))
+        };
+        self.rearm(key, wire);
+        taken
+    }
+
+    /// A flow has left the queue of its interface with this credit.
+    pub fn turn_is_over(&mut self, key: FlowKey, credit: i64) {
+        if let Some(end) = &mut self.flows.get_mut(key).receiver.end {
+            end.credit = Some(credit);
+        }
+        self.unqueued(key);
+    }
+
+    /// The interface of a flow's host has stopped. TCP does not know, and sends.
+    pub fn interface_stopped(&mut self, at: SimTime, key: FlowKey, wire: &mut impl Wire) {
+        self.flows.get_mut(key).sender.queued = false;
+        self.pump(at, key, wire);
+        self.settle(key);
     }
 }
 

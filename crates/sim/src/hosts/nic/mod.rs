@@ -22,7 +22,7 @@ use timeplane_scenario::{Discipline, Nic as NicSpec};
 pub type QueueId = (u32, u8);
 
 /// [`Nic::armed`] of an interface that may not send at all, so that it is never served.
-const STOPPED: SimTime = SimTime(i64::MIN);
+pub(super) const STOPPED: SimTime = SimTime(i64::MIN);
 
 /// The backlog for one destination.
 #[derive(Debug, Default)]
@@ -484,12 +484,12 @@ impl Nic {
             return Some(queue);
         }
         let may_send = |q: &(&QueueId, &Queue)| self.may_send(*q.0);
-        match self.spec.discipline {
+        match self.spec.discipline.unwrap_or_default() {
             Discipline::Fifo => {
                 let queues = self.queues.iter().filter(may_send);
                 queues.filter_map(|(&d, q)| Some((q.since()?, d))).min().map(|x| x.1)
             }
-            Discipline::RoundRobin => {
+            Discipline::FairQueue | Discipline::RoundRobin => {
                 let after = self.queues.range((Bound::Excluded(self.last), Bound::Unbounded)).find(may_send);
                 after.or_else(|| self.queues.iter().find(may_send)).map(|(&d, _)| d)
             }

@@ -33,7 +33,8 @@ enum What {
     Join(u32, u32, u32),
     Start(u32),
     Report(u32, u32),
-    /// With PFC, a host or the port of a link behind all hosts may be free.
+    /// With PFC, a host or the port of a link behind all hosts may be free. A host that serves flows
+    /// in turn may be free.
     Send(u32),
     Timer(u32, u32),
 }
@@ -61,6 +62,15 @@ struct Flying {
     first: i64,
 }
 
+/// A flow that waits for its turn at a host.
+struct InTurn {
+    key: u32,
+    class: u8,
+    credit: i64,
+    /// It has credit since it joined.
+    new: bool,
+}
+
 #[derive(Default)]
 struct Port {
     queue: VecDeque<Waiting>,
@@ -68,6 +78,8 @@ struct Port {
     departure: Option<i64>,
     /// Flows that a host's interface asks for packets, with the times at which they came.
     flows: VecDeque<(u32, i64)>,
+    /// Flows that a host serves in turn.
+    turns: Vec<InTurn>,
     /// With PFC: the packet that leaves, the priorities that may not send, the bytes held by
     /// priority of the link's input, the priorities to pause, and those that the sender knows of.
     leaving: Option<Held>,
@@ -96,6 +108,8 @@ pub struct Reference {
     view: Fabric,
     /// The MTU, where switches have PFC.
     pfc: Option<u32>,
+    /// Whether hosts serve flows in turn.
+    pub fair: bool,
     /// Packets that hosts handed over while they could not send.
     refused: Vec<(u32, &'static str, Packet)>,
     reports: BTreeMap<(u32, u32), (u32, RepairReport)>,
@@ -121,6 +135,7 @@ impl Reference {
             changes: Vec::new(),
             view: (*fabric).clone(),
             pfc: None,
+            fair: false,
             refused: Vec::new(),
             reports: BTreeMap::new(),
             report_sequence: 0,
@@ -182,6 +197,7 @@ impl Reference {
                     self.ports[link as usize].obeys = priorities;
                     self.begin(link, ends);
                 }
+                What::Send(host) if self.fair && host < self.fabric.hosts() => self.serve_in_turn(host, ends),
                 What::Send(key) => {
                     let uplink = |h| self.fabric.uplink(HostId(h)).0;
                     self.serve(key.checked_sub(self.fabric.hosts()).unwrap_or_else(|| uplink(key)), ends);
@@ -271,6 +287,15 @@ impl Reference {
                 }
             }
         }
+        // TCP does not know that its host cannot send.
+        for host in 0..self.fabric.hosts() {
+            let uplink = self.fabric.uplink(HostId(host)).0;
+            if !ends.is_passive() && self.link_down(uplink).is_some() {
+                for waiting in std::mem::take(&mut self.ports[uplink as usize].turns) {
+                    ends.interface_stopped(SimTime::from_ps(now), waiting.key, self);
+                }
+            }
+        }
         // Packets and flows that waited at hosts continue.
         for host in (0..self.fabric.hosts()).map(HostId) {
             self.begin(self.fabric.uplink(host).0, ends);
@@ -309,13 +334,64 @@ impl Reference {
     /// A link that is free starts with its next packet.
     fn begin(&mut self, link: u32, ends: &mut Endpoints) {
         let departure = self.ports[link as usize].departure;
-        if self.pfc.is_some() {
-            let from = self.fabric.link(LinkId(link)).from.0;
+        let from = self.fabric.link(LinkId(link)).from.0;
+        if self.pfc.is_some() || self.in_turn(link) {
             let key = if from < self.fabric.hosts() { from } else { self.fabric.hosts() + link };
             self.at(departure.map_or(self.now, |d| d.max(self.now)), What::Send(key));
         } else if departure.is_none() {
             self.next(link, ends);
         }
+    }
+
+    /// Whether a link's sender is a host that serves flows in turn.
+    fn in_turn(&self, link: u32) -> bool {
+        self.fair && self.fabric.link(LinkId(link)).from.0 < self.fabric.hosts()
+    }
+
+    /// A free host sends: acknowledgements, then flows that have just joined, then the other flows.
+    /// Who has used up two packets of the MTU waits for another turn.
+    fn serve_in_turn(&mut self, host: u32, ends: &mut Endpoints) {
+        let (now, link) = (self.now, self.fabric.uplink(HostId(host)).0);
+        if self.ports[link as usize].departure.is_some_and(|d| d > now) || self.link_down(link).is_some() {
+            return;
+        }
+        self.ports[link as usize].departure = None;
+        let mut packet = loop {
+            let port = &mut self.ports[link as usize];
+            let may = |class: u8| port.obeys & 1 << class == 0;
+            if let Some(i) = port.queue.iter().position(|w| may(w.packet.class())) {
+                break port.queue.remove(i).unwrap().packet;
+            }
+            let first = port.turns.iter().position(|t| t.new && may(t.class));
+            let Some(first) = first.or_else(|| port.turns.iter().position(|t| may(t.class))) else { return };
+            let mut turn = port.turns.remove(first);
+            if turn.credit <= 0 {
+                port.turns.push(InTurn { new: false, credit: turn.credit + 3_000, ..turn });
+            } else if let Some((packet, more)) = ends.take_turn(SimTime::from_ps(now), turn.key, self) {
+                turn.credit -= i64::from(self.fabric.link(LinkId(link)).spec.framing.wire(packet.bytes));
+                if more {
+                    self.ports[link as usize].turns.insert(first, turn);
+                } else {
+                    ends.turn_is_over(turn.key, turn.credit);
+                }
+                break packet;
+            } else {
+                ends.turn_is_over(turn.key, turn.credit);
+            }
+        };
+        self.corrupt(link, &mut packet);
+        let spec = self.fabric.link(LinkId(link)).spec;
+        let wire = spec.framing.wire(packet.bytes);
+        let departure = now + self.line(link, wire);
+        let whole = departure + spec.propagation.as_ps();
+        let id = self.numbered();
+        let flying = Flying { packet, wire, id, departure, first: whole - self.line(link, wire) };
+        let port = &mut self.ports[link as usize];
+        port.departure = Some(departure);
+        port.leaving = None;
+        port.flying.push_back(flying);
+        self.at(whole - self.lag(link, wire), What::Arrive(link, id));
+        self.begin(link, ends);
     }
 
     /// Lets switches pause. Called before the run.
@@ -424,6 +500,11 @@ impl Reference {
     fn hold(&mut self, action: HostAction, ends: &mut Endpoints) {
         if let HostAction::Queue { host, key, .. } = action {
             let link = self.fabric.uplink(HostId(host)).0;
+            if self.fair {
+                let sender = &mut ends.flows.get_mut(key).sender;
+                sender.queued = true;
+                return self.offer(SimTime::from_ps(self.now), host, key, sender.class, None);
+            }
             self.ports[link as usize].flows.push_back((key, self.now));
             self.begin(link, ends);
         }
@@ -595,10 +676,20 @@ impl Wire for Reference {
             return self.refused.push((link, why, packet));
         }
         let mut packet = packet;
-        if self.pfc.is_none() {
+        if self.pfc.is_none() && !self.fair {
             self.corrupt(link, &mut packet);
         }
         self.ports[link as usize].queue.push_back(Waiting { packet, wire, whole: 0, since: self.now, held: None });
+    }
+
+    fn serves_in_turn(&self, host: u32) -> bool {
+        self.fair && self.link_down(self.fabric.uplink(HostId(host)).0).is_none()
+    }
+
+    fn offer(&mut self, _now: SimTime, host: u32, key: u32, class: u8, credit: Option<i64>) {
+        let link = self.fabric.uplink(HostId(host)).0;
+        self.ports[link as usize].turns.push(InTurn { key, class, credit: credit.unwrap_or(15_000), new: true });
+        self.at(self.now, What::Send(host));
     }
 
     fn arm(&mut self, at: SimTime, number: u32, key: u32) {

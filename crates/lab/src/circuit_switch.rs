@@ -118,7 +118,7 @@ impl CircuitSwitch {
             links
                 .push(link.map_err(|e| CircuitError::Attach { interface: interface.clone(), source: with_cause(&e) })?);
         }
-        // The links keep the programs alive, and the handles keep the maps alive. The object can go.
+        // Links keep the programs alive, and handles keep the maps alive. The object can go.
         let (circuits, settings) =
             (MapHandle::try_from(&skel.maps.circuits)?, MapHandle::try_from(&skel.maps.settings)?);
         Ok(Self {

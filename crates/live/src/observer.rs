@@ -158,7 +158,7 @@ impl Observer {
                 links.push(tcx::attach(program, interface).map_err(error)?);
             }
         }
-        // The links keep the programs alive, and the handles keep the maps alive. The object can go.
+        // Links keep the programs alive, and handles keep the maps alive. The object can go.
         Ok(Self {
             ports,
             states: MapHandle::try_from(&skel.maps.ports)?,

@@ -94,8 +94,8 @@ pub enum Ecmp {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Nic {
-    /// Order in which queues send, where no plan decides. Default: `fair_queue` for TCP with another
-    /// preset than `rfc`, `fifo` otherwise.
+    /// Order in which queues send, where no plan decides. Default: `fair_queue` for TCP with
+    /// another preset than `rfc`, `fifo` otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub discipline: Option<Discipline>,
     /// Segmentation offload: the interface takes packets of one queue in bursts of at most this

@@ -73,6 +73,9 @@ pub struct Direction {
     pub trace: Arc<RateTrace>,
     /// Bytes that its queue holds, the packet in transmission included.
     pub limit: Bytes,
+    /// A packet that finds at least this many bytes in the queue is marked, if it is ECN-capable
+    /// (RFC 3168). `None` for a link that does not mark.
+    pub mark_at: Option<Bytes>,
     /// Propagation delay, from the last bit sent to the last bit received.
     pub propagation: Duration,
 }
@@ -100,6 +103,8 @@ pub struct Counters {
     pub no_room: Count,
     /// Lost in the air.
     pub lost: Count,
+    /// Marked; they also count as what became of them.
+    pub marked: Count,
     /// Not taken by the interface at the other end.
     pub refused: Count,
     /// Given to the interface at the other end.
@@ -119,6 +124,7 @@ impl Counters {
 #[derive(Debug)]
 struct Lane {
     fifo: Fifo,
+    mark_at: Option<Bytes>,
     counters: Counters,
     delays: Delays,
     lateness: Delays,
@@ -162,7 +168,8 @@ impl Emulator {
         let lane = |direction: &Direction, seed| {
             let fifo = Fifo::new(direction.trace.clone(), direction.limit, seed);
             let counters = Counters::default();
-            Arc::new(Mutex::new(Lane { fifo, counters, delays: Delays::default(), lateness: Delays::default() }))
+            let (delays, lateness) = (Delays::default(), Delays::default());
+            Arc::new(Mutex::new(Lane { fifo, mark_at: direction.mark_at, counters, delays, lateness }))
         };
         let lanes = [lane(&spec.there, spec.seed), lane(&spec.back, !spec.seed)];
         let mut emulator = Self { lanes, clock, stop, threads: Vec::new() };
@@ -227,6 +234,23 @@ impl Drop for Emulator {
     }
 }
 
+/// Marks an IPv4 packet as having met congestion (RFC 3168, section 5), with its checksum (RFC
+/// 1624, equation 3). Returns whether it is ECN-capable.
+fn mark(packet: &mut [u8]) -> bool {
+    let [version, tos, ..] = *packet else { return false };
+    if version >> 4 != 4 || packet.len() < 20 || tos & 3 == 0 {
+        return false;
+    }
+    packet[1] = tos | 3;
+    let word = |tos: u8| u32::from(u16::from_be_bytes([version, tos]));
+    let checksum = u32::from(u16::from_be_bytes([packet[10], packet[11]]));
+    let sum = (!checksum & 0xffff) + (!word(tos) & 0xffff) + word(tos | 3);
+    let sum = (sum & 0xffff) + (sum >> 16);
+    let sum = (sum & 0xffff) + (sum >> 16);
+    packet[10..12].copy_from_slice(&(!sum as u16).to_be_bytes());
+    true
+}
+
 /// A packet in flight.
 struct Flying {
     /// When the packet is handed over; `None` for never.
@@ -285,7 +309,12 @@ impl Carrier {
             let now = self.clock.now();
             let mut lane = locked(&self.lane);
             lane.counters.came.add(length);
-            let fate = lane.fifo.offer(now - Time::ZERO, length as u32);
+            let since = now - Time::ZERO;
+            let marks = lane.mark_at.is_some_and(|at| lane.fifo.waiting(since).bytes >= at.get());
+            let fate = lane.fifo.offer(since, length as u32);
+            if marks && !matches!(fate, Fate::NoRoom) && mark(&mut buffer[..length]) {
+                lane.counters.marked.add(length);
+            }
             let (due, lost) = match fate {
                 Fate::NoRoom => {
                     lane.counters.no_room.add(length);
@@ -331,5 +360,33 @@ impl Carrier {
             drop(lane);
             self.spare.push(gone.packet);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ones' complement sum of an IPv4 header, which is 0xffff where its checksum is right.
+    fn sum(header: &[u8]) -> u32 {
+        let sum: u32 = header.chunks(2).map(|w| u32::from(u16::from_be_bytes([w[0], w[1]]))).sum();
+        (sum & 0xffff) + (sum >> 16)
+    }
+
+    #[test]
+    fn a_marked_packet_is_ce_and_has_a_right_checksum() {
+        for (tos, marks) in [(0x00, false), (0x01, true), (0x02, true), (0x03, true), (0xb9, true), (0xb8, false)] {
+            for id in 0..=u16::MAX {
+                let [high, low] = id.to_be_bytes();
+                let mut packet = [0x45, tos, 0, 40, high, low, 0x40, 0, 64, 6, 0, 0, 10, 90, 0, 1, 10, 91, 0, 2];
+                let checksum = (!sum(&packet) as u16).to_be_bytes();
+                packet[10..12].copy_from_slice(&checksum);
+                let before = packet;
+                assert_eq!(mark(&mut packet), marks);
+                assert_eq!(sum(&packet), 0xffff, "{before:?} {packet:?}");
+                assert_eq!(packet[1], if marks { tos | 3 } else { tos });
+            }
+        }
+        assert!(!mark(&mut [0x60, 0x20, 0, 0]) && !mark(&mut []) && !mark(&mut [0x45, 2]));
     }
 }

@@ -272,6 +272,7 @@ impl ProxyLab {
         let direction = |trace: &Arc<RateTrace>| Direction {
             trace: trace.clone(),
             limit: self.queue,
+            mark_at: None,
             propagation: self.propagation,
         };
         let (there, back) = (direction(&trace), direction(&back));

@@ -153,6 +153,14 @@ impl RateTrace {
         self
     }
 
+    /// The same link trace, on which this share of packets of [`packet`](Self::packet) is lost in
+    /// the air.
+    #[must_use]
+    pub fn losing(mut self, share: f64) -> Self {
+        self.phases.iter_mut().for_each(|phase| phase.loss = share);
+        self
+    }
+
     /// All phases, the first one at 0.
     pub fn phases(&self) -> &[Phase] {
         &self.phases

@@ -37,7 +37,7 @@ fn steps() -> RateTrace {
 
 fn one_way(rate: u64, limit: Bytes, propagation: Duration) -> Direction {
     let trace = Arc::new(RateTrace::steps(&[(ms(1), Rate::mbps(rate))]).unwrap());
-    Direction { trace, limit, propagation }
+    Direction { trace, limit, mark_at: None, propagation }
 }
 
 fn described(figures: &Figures) -> String {

@@ -201,10 +201,10 @@ impl Stranger {
     }
 }
 
-/// How many frames a second strangers send at the most, and how many altogether: ten seconds of
-/// them. A machine that is slower takes longer.
+/// How many frames a second strangers send at the most, and how many altogether: three seconds
+/// of them. A machine that is slower takes longer.
 const FLOOD_RATE: f64 = 100_000.0;
-const FLOOD: u64 = 1_000_000;
+const FLOOD: u64 = 300_000;
 
 /// Sends frames of those kinds that `chosen` picks; how many of each kind.
 fn flood(

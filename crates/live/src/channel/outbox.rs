@@ -115,8 +115,8 @@ impl Outbox {
         }
     }
 
-    /// Waits until the connection has to end at once, and returns the reason. A writer in the middle
-    /// of a write calls this in place of [`next`](Self::next).
+    /// Waits until the connection has to end at once, and returns the reason. A writer in the
+    /// middle of a write calls this in place of [`next`](Self::next).
     pub(super) async fn cut_off(&self) -> String {
         loop {
             {

@@ -5,6 +5,9 @@
 //! rate a link has. It shares the hosts' endpoints with the engine under test, and nothing of the
 //! network.
 
+mod in_turn;
+
+use in_turn::InTurn;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
 use std::cmp::Reverse;
@@ -33,8 +36,8 @@ enum What {
     Join(u32, u32, u32),
     Start(u32),
     Report(u32, u32),
-    /// With PFC, a host or the port of a link behind all hosts may be free. A host that serves flows
-    /// in turn may be free.
+    /// With PFC, a host or the port of a link behind all hosts may be free. A host that serves
+    /// flows in turn may be free.
     Send(u32),
     Timer(u32, u32),
 }
@@ -60,15 +63,6 @@ struct Flying {
     departure: i64,
     /// When its first bit arrives at the far end.
     first: i64,
-}
-
-/// A flow that waits for its turn at a host.
-struct InTurn {
-    key: u32,
-    class: u8,
-    credit: i64,
-    /// It has credit since it joined.
-    new: bool,
 }
 
 #[derive(Default)]
@@ -341,57 +335,6 @@ impl Reference {
         } else if departure.is_none() {
             self.next(link, ends);
         }
-    }
-
-    /// Whether a link's sender is a host that serves flows in turn.
-    fn in_turn(&self, link: u32) -> bool {
-        self.fair && self.fabric.link(LinkId(link)).from.0 < self.fabric.hosts()
-    }
-
-    /// A free host sends: acknowledgements, then flows that have just joined, then the other flows.
-    /// Who has used up two packets of the MTU waits for another turn.
-    fn serve_in_turn(&mut self, host: u32, ends: &mut Endpoints) {
-        let (now, link) = (self.now, self.fabric.uplink(HostId(host)).0);
-        if self.ports[link as usize].departure.is_some_and(|d| d > now) || self.link_down(link).is_some() {
-            return;
-        }
-        self.ports[link as usize].departure = None;
-        let mut packet = loop {
-            let port = &mut self.ports[link as usize];
-            let may = |class: u8| port.obeys & 1 << class == 0;
-            if let Some(i) = port.queue.iter().position(|w| may(w.packet.class())) {
-                break port.queue.remove(i).unwrap().packet;
-            }
-            let first = port.turns.iter().position(|t| t.new && may(t.class));
-            let Some(first) = first.or_else(|| port.turns.iter().position(|t| may(t.class))) else { return };
-            let mut turn = port.turns.remove(first);
-            if turn.credit <= 0 {
-                port.turns.push(InTurn { new: false, credit: turn.credit + 3_000, ..turn });
-            } else if let Some((packet, more)) = ends.take_turn(SimTime::from_ps(now), turn.key, self) {
-                turn.credit -= i64::from(self.fabric.link(LinkId(link)).spec.framing.wire(packet.bytes));
-                if more {
-                    self.ports[link as usize].turns.insert(first, turn);
-                } else {
-                    ends.turn_is_over(turn.key, turn.credit);
-                }
-                break packet;
-            } else {
-                ends.turn_is_over(turn.key, turn.credit);
-            }
-        };
-        self.corrupt(link, &mut packet);
-        let spec = self.fabric.link(LinkId(link)).spec;
-        let wire = spec.framing.wire(packet.bytes);
-        let departure = now + self.line(link, wire);
-        let whole = departure + spec.propagation.as_ps();
-        let id = self.numbered();
-        let flying = Flying { packet, wire, id, departure, first: whole - self.line(link, wire) };
-        let port = &mut self.ports[link as usize];
-        port.departure = Some(departure);
-        port.leaving = None;
-        port.flying.push_back(flying);
-        self.at(whole - self.lag(link, wire), What::Arrive(link, id));
-        self.begin(link, ends);
     }
 
     /// Lets switches pause. Called before the run.

@@ -82,7 +82,6 @@ class Outcome:
 
     def fct(self, quantile: float) -> float:
         """A quantile of the completion times of the flows of known size, in ms."""
-        times = sorted(t if t is not None else math.inf for t in self.fct_ms)
         known = [t for t, flow in zip(self.fct_ms, self.question.flows, strict=True) if flow.bytes]
         times = sorted(math.inf if t is None else t for t in known)
         return times[min(len(times) - 1, math.ceil(quantile * len(times)) - 1)]

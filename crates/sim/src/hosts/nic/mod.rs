@@ -93,6 +93,15 @@ pub enum Served {
     Idle,
 }
 
+/// A packet that a queue hands over.
+struct Taken {
+    packet: Packet,
+    /// The flow that handed over its last byte with it.
+    emptied: Option<FlowKey>,
+    /// Whether its queue is now empty.
+    last: bool,
+}
+
 impl Nic {
     /// An empty interface. A gated one sends only while a gate is open.
     pub fn new(spec: NicSpec, gated: bool) -> Self {
@@ -366,13 +375,12 @@ impl Nic {
             return self.serve_gated(now, link, rate, ends);
         }
         let Some(queue) = self.choose() else { return Served::Idle };
-        let Some((packet, emptied)) = self.take(now, queue, u32::MAX, ends) else { return Served::Idle };
+        let Some(Taken { packet, emptied, last }) = self.take(now, queue, u32::MAX, ends) else { return Served::Idle };
         let spent = u64::from(packet.bytes);
         let left = self.burst.map_or(self.spec.burst.get(), |b| b.1).saturating_sub(spent);
-        let more = self.queues.contains_key(&queue);
-        self.burst = (left > 0 && more).then_some((queue, left));
+        self.burst = (left > 0 && !last).then_some((queue, left));
         self.last = queue;
-        Served::Packet { packet, emptied, last: !more }
+        Served::Packet { packet, emptied, last }
     }
 
     /// Serves the queue with an open gate whose opening ends first and holds its next packet.
@@ -396,7 +404,7 @@ impl Nic {
             after = Some((w.until, w.queue));
             let room = if w.most_packets == 0 { 0 } else { rate.bytes_in(w.until - now).get().min(w.most - w.sent) };
             let (queue, largest) = (w.queue, link.payload_within(room));
-            let Some((mut packet, emptied)) = self.take(now, queue, largest, ends) else { continue };
+            let Some(Taken { mut packet, emptied, last }) = self.take(now, queue, largest, ends) else { continue };
             let opening = &mut self.openings[i];
             opening.route(&mut packet);
             let wire = u64::from(link.wire(packet.bytes));
@@ -408,7 +416,7 @@ impl Nic {
                 opening.eligible = since + line;
             }
             opening.most_packets = opening.most_packets.saturating_sub(1);
-            return Served::Packet { packet, emptied, last: !self.queues.contains_key(&queue) };
+            return Served::Packet { packet, emptied, last };
         }
         // Slots whose rate allows nothing yet.
         let paced = self.openings.iter().filter(|w| w.is_open(now) && w.eligible > now && w.eligible < w.until);
@@ -436,14 +444,14 @@ impl Nic {
         let sent = best.and_then(|(_, i)| {
             let w = self.rates[i];
             let largest = link.payload_within(rate.bytes_in(w.until - now).get());
-            let (mut packet, emptied) = self.take(now, w.queue, largest, ends)?;
+            let Taken { mut packet, emptied, last } = self.take(now, w.queue, largest, ends)?;
             w.route(&mut packet);
             // Where another packet was in the way, the bucket has drained meanwhile. It never holds
             // more than the credit of one packet.
             let line = w.rate?.time_for(Bytes::new(u64::from(link.wire(packet.bytes))));
             let since = if now - w.eligible < line { w.eligible } else { now };
             self.rates[i].eligible = since + line;
-            self.rates[i].owes = !self.queues.contains_key(&w.queue);
+            self.rates[i].owes = last;
             Some(Served::Packet { packet, emptied, last: false })
         });
         sent.unwrap_or(if wait == SimTime::MAX { Served::Idle } else { Served::Wait(wait) })
@@ -460,10 +468,12 @@ impl Nic {
         if eligible > now {
             return (None, eligible);
         }
-        let Some((packet, emptied)) = self.take(now, id, u32::MAX, ends) else { return (None, SimTime::MAX) };
+        let Some(Taken { packet, emptied, last }) = self.take(now, id, u32::MAX, ends) else {
+            return (None, SimTime::MAX);
+        };
         let wire = Bytes::new(u64::from(link.wire(packet.bytes)));
         self.background = Some((rate, now + rate.time_for(wire)));
-        (Some(Served::Packet { packet, emptied, last: !self.queues.contains_key(&id) }), SimTime::MAX)
+        (Some(Served::Packet { packet, emptied, last }), SimTime::MAX)
     }
 
     /// Whether a queue has drained since this was last asked: it is empty, and paid for.
@@ -497,13 +507,7 @@ impl Nic {
     }
 
     /// Takes the next packet of a queue, of at most `largest` bytes.
-    fn take(
-        &mut self,
-        now: SimTime,
-        id: QueueId,
-        largest: u32,
-        ends: &mut Endpoints,
-    ) -> Option<(Packet, Option<FlowKey>)> {
+    fn take(&mut self, now: SimTime, id: QueueId, largest: u32, ends: &mut Endpoints) -> Option<Taken> {
         let queue = self.queues.get_mut(&id)?;
         let mut emptied = None;
         let packet = if let Some((_, packet)) = queue.packets.front() {
@@ -513,18 +517,19 @@ impl Nic {
             queue.packets.pop_front().map(|p| p.1)
         } else {
             let (_, key) = *queue.flows.front()?;
-            let packet = ends.next_packet(now, key, largest)?;
-            if ends.flows.get(key).sender.unsent() == 0 {
+            let (packet, holds_no_more) = ends.take_packet(now, key, largest)?;
+            if holds_no_more {
                 queue.flows.pop_front();
                 ends.unqueued(key);
                 emptied = Some(key);
             }
             Some(packet)
         };
-        if queue.packets.is_empty() && queue.flows.is_empty() {
+        let last = queue.packets.is_empty() && queue.flows.is_empty();
+        if last {
             self.queues.remove(&id);
         }
-        packet.map(|p| (p, emptied))
+        packet.map(|packet| Taken { packet, emptied, last })
     }
 
     /// The network accepts no packets of these classes, one bit each, and packets of all others.

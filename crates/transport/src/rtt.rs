@@ -211,74 +211,57 @@ mod tests {
         assert_eq!(rtt.rto(), ms(210));
     }
 
-    /// `tcp_rtt_estimator` of Linux 6.12 with the kernel's names and scales: `srtt` is eight times
-    /// the smoothed round trip, `mdev` and the others four times theirs.
-    #[derive(Default)]
-    struct Kernel {
-        srtt: i64,
-        mdev: i64,
-        mdev_max: i64,
-        rttvar: i64,
-        rtt_seq: u64,
-    }
-
-    impl Kernel {
-        fn sample(&mut self, mrtt: i64, rto_min: i64, snd_una: u64, snd_nxt: u64) -> i64 {
-            let mut m = mrtt;
-            if self.srtt == 0 {
-                self.srtt = m << 3;
-                self.mdev = m << 1;
-                self.rttvar = self.mdev.max(rto_min);
-                self.mdev_max = self.rttvar;
-                self.rtt_seq = snd_nxt;
-            } else {
-                m -= self.srtt >> 3;
-                self.srtt += m;
-                if m < 0 {
-                    m = -m - (self.mdev >> 2);
-                    if m > 0 {
-                        m >>= 3;
-                    }
-                } else {
-                    m -= self.mdev >> 2;
-                }
-                self.mdev += m;
-                if self.mdev > self.mdev_max {
-                    self.mdev_max = self.mdev;
-                    self.rttvar = self.rttvar.max(self.mdev_max);
-                }
-                if snd_una > self.rtt_seq {
-                    if self.mdev_max < self.rttvar {
-                        self.rttvar -= (self.rttvar - self.mdev_max) >> 2;
-                    }
-                    self.rtt_seq = snd_nxt;
-                    self.mdev_max = rto_min;
-                }
-            }
-            (self.srtt >> 3) + self.rttvar
+    /// A larger variation counts at once. A smaller one takes effect at the end of a window of data,
+    /// by a quarter of the difference.
+    #[test]
+    fn the_margin_of_linux_rises_at_once_and_falls_slowly() {
+        let ms = Duration::from_ms;
+        let mut rtt = RttEstimator::new(Duration::from_secs(1), ms(200)).with_rule(RtoRule::Linux);
+        // Four variations are 1,600 ms.
+        rtt.sample(ms(800), 0, 10);
+        assert_eq!(rtt.rto(), ms(2_400));
+        // Within the window of data, equal round trips change nothing.
+        for una in 1..=10 {
+            rtt.sample(ms(800), una, 20);
+            assert_eq!(rtt.rto(), ms(2_400), "{una}");
         }
+        // Its end at byte 10 has passed. The largest variation in it was the first one, so the
+        // margin stays; the next window ends at 20 and has the variation of its first sample.
+        rtt.sample(ms(800), 11, 20);
+        assert_eq!(rtt.rto(), ms(2_400));
+        for una in 12..=200 {
+            rtt.sample(ms(800), una.min(20), 30);
+        }
+        rtt.sample(ms(800), 21, 30);
+        // What is left of the variation is below the minimum of 200 ms: 1,600 - (1,600 - 200) / 4.
+        assert_eq!(rtt.rto(), ms(800 + 1_250));
     }
 
     proptest! {
-        /// The kernel counts in microseconds and rounds; here its arithmetic is done in
-        /// picoseconds, where rounding is invisible.
+        /// The minimum is always added to the smoothed round trip, four variations always fit, and
+        /// the margin above it falls at most once per window of data, by a quarter at most.
         #[test]
-        fn linux_rule_is_the_kernels(
+        fn linux_keeps_its_margin(
             min_rto in 1i64..200_000,
             samples in prop::collection::vec((10i64..1_000_000, 0u64..5, 0u64..5), 1..200),
         ) {
-            const US: i64 = 1_000_000;
             let min_rto = Duration::from_us(min_rto);
             let mut rtt = RttEstimator::new(Duration::from_secs(1), min_rto).with_rule(RtoRule::Linux);
-            let mut kernel = Kernel::default();
-            let (mut una, mut next) = (0, 0);
+            let (mut una, mut next, mut fell_at) = (0, 0, None);
+            let mut before = Duration::ZERO;
             for (us, acked, sent) in samples {
                 next += sent;
                 una = next.min(una + acked);
                 rtt.sample(Duration::from_us(us), una, next);
-                let expected = kernel.sample(us * US, min_rto.as_ps(), una, next);
-                prop_assert!((rtt.rto().as_ps() - expected).abs() < US / 1_000, "{:?} for {expected} ps", rtt.rto());
-                prop_assert!(rtt.rto() >= rtt.srtt().expect("a sample") + min_rto);
+                let margin = rtt.rto() - rtt.srtt().expect("a sample");
+                prop_assert!(margin >= min_rto);
+                prop_assert!(margin >= rtt.four_variations() || fell_at == Some(una), "{margin:?}");
+                prop_assert!(margin >= before - before / 4 - Duration::from_ps(4));
+                if margin < before {
+                    prop_assert!(fell_at.is_none_or(|at| una > at), "twice in a window of data");
+                    fell_at = Some(una);
+                }
+                before = margin;
             }
         }
     }

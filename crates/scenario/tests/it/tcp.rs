@@ -1,4 +1,4 @@
-//! The presets of `transport.tcp`, and keys beside them.
+//! Presets of `transport.tcp`: the defaults that each sets, and keys that override them.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};

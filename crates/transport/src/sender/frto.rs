@@ -13,7 +13,7 @@ const NEW_SEGMENTS: u64 = 2;
 /// new ones, and a repetition.
 const WINDOW_AFTER_LOSS: u64 = 3;
 
-/// A timeout of which it is not known whether anything was lost, and what it has changed.
+/// The state before a timeout, kept until it is known whether data was lost.
 #[derive(Clone, Debug)]
 pub(super) struct Frto {
     /// All data below this was sent before the timeout: "recover" of the RFC.

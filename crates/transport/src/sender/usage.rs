@@ -87,55 +87,42 @@ mod tests {
         assert!(usage.limits(&window(3, u64::MAX)) && !usage.limits(&window(4, u64::MAX)));
     }
 
-    /// `tcp_cwnd_validate` of Linux 6.12, with the kernel's names.
-    #[derive(Default)]
-    struct Kernel {
-        cwnd_usage_seq: u64,
-        max_packets_out: u64,
-        is_cwnd_limited: bool,
-    }
-
-    impl Kernel {
-        fn cwnd_validate(&mut self, is_cwnd_limited: bool, snd_una: u64, snd_nxt: u64) {
-            let packets_out = (snd_nxt - snd_una) / MSS;
-            let new_window = snd_una >= self.cwnd_usage_seq;
-            if new_window || is_cwnd_limited || (!self.is_cwnd_limited && packets_out > self.max_packets_out) {
-                self.is_cwnd_limited = is_cwnd_limited;
-                self.max_packets_out = packets_out;
-                self.cwnd_usage_seq = snd_nxt;
-            }
-        }
-
-        fn is_cwnd_limited(&self, cwnd: u64, ssthresh: u64) -> bool {
-            self.is_cwnd_limited || (cwnd < ssthresh && cwnd < 2 * self.max_packets_out)
-        }
-    }
-
     proptest! {
-        /// The kernel notes a burst once, at its end; here each segment is noted.
+        /// After each step, the record is compared with all that was noted: a window that was full
+        /// limits until all data sent by then is acknowledged. One that was never full limits in slow
+        /// start only, if more than half of it was outstanding.
         #[test]
-        fn judges_as_the_kernel(
+        fn what_was_full_limits_for_a_window_of_data(
             steps in prop::collection::vec((0u64..12, 0u64..12, 2u64..40), 1..60),
             ssthresh in 1u64..60,
         ) {
-            let (mut usage, mut kernel) = (Usage::new(true), Kernel::default());
+            let mut usage = Usage::new(true);
             let (mut una, mut next) = (0, 0);
+            // Of each segment: what was outstanding with it, whether the window was full then, and
+            // where the segment ends.
+            let mut noted: Vec<(u64, bool, u64)> = Vec::new();
             for (acked, offered, cwnd) in steps {
                 una = next.min(una + acked * MSS);
-                let mut sent = 0;
-                while sent < offered && next - una < cwnd * MSS {
+                for _ in 0..offered {
+                    if next - una >= cwnd * MSS {
+                        break;
+                    }
                     next += MSS;
-                    sent += 1;
-                    usage.note(next - una + MSS > cwnd * MSS, una, next);
+                    let full = next - una + MSS > cwnd * MSS;
+                    usage.note(full, una, next);
+                    noted.push((next - una, full, next));
+                    let window = window(cwnd, ssthresh);
+                    if noted.iter().any(|&(_, full, end)| full && una < end) {
+                        prop_assert!(usage.limits(&window));
+                    }
+                    if noted.iter().all(|&(_, full, _)| !full) {
+                        let most = noted.iter().map(|&(outstanding, ..)| outstanding).max().unwrap_or(0);
+                        prop_assert!(!usage.limits(&window) || 2 * most > window.cwnd);
+                        if window.in_slow_start() && 2 * (next - una) > window.cwnd {
+                            prop_assert!(usage.limits(&window));
+                        }
+                    }
                 }
-                let full = next - una >= cwnd * MSS;
-                if sent < offered && full {
-                    usage.note(true, una, next);
-                }
-                if sent > 0 || (full && offered > 0) {
-                    kernel.cwnd_validate(full, una, next);
-                }
-                prop_assert_eq!(usage.limits(&window(cwnd, ssthresh)), kernel.is_cwnd_limited(cwnd, ssthresh));
             }
         }
     }

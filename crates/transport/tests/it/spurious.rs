@@ -78,7 +78,8 @@ fn acknowledgements_of_new_data_confirm_the_timeout() {
     }
 }
 
-/// With SACK, duplicates before the repetition's acknowledgement are no verdict; without, they are.
+/// Duplicates before the acknowledgement of the repetition decide nothing with SACK. Without SACK,
+/// they mean that data was lost.
 #[test]
 fn duplicates_before_the_repetition_arrives() {
     let mut sender = timed_out(&tcp(true, true), 100);

@@ -499,6 +499,7 @@ impl Nic {
                 let queues = self.queues.iter().filter(may_send);
                 queues.filter_map(|(&d, q)| Some((q.since()?, d))).min().map(|x| x.1)
             }
+            // A fair queue without gates is not a `Nic`, so it never comes here.
             Discipline::FairQueue | Discipline::RoundRobin => {
                 let after = self.queues.range((Bound::Excluded(self.last), Bound::Unbounded)).find(may_send);
                 after.or_else(|| self.queues.iter().find(may_send)).map(|(&d, _)| d)

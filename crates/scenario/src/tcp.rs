@@ -7,11 +7,15 @@ use serde::{Deserialize, Serialize};
 use timeplane_model::{Bytes, Duration};
 use timeplane_transport::{CongestionKind, DelayedAck, RtoRule, TcpConfig};
 
+/// The most of a receive window that grows: about half of the 6 MiB of Linux
+/// (`net.ipv4.tcp_rmem`), as buffers hold more than payload.
+const MOST_WINDOW: Bytes = Bytes::mb(3);
+
 /// TCP with SACK (RFC 2018, 6675) and 40 B of headers without timestamps.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Tcp {
-    /// Set of defaults for the keys whose description names presets; default: `rfc`.
+    /// Set of defaults for the keys whose description names presets; default: `linux`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preset: Option<TcpPreset>,
     /// Congestion control.
@@ -44,6 +48,10 @@ pub struct Tcp {
     /// three quarters of it are in use. Default: false in preset `rfc`, true in others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limited_growth: Option<bool>,
+    /// Let NewReno and DCTCP count acknowledged bytes instead of acknowledgements, which may be
+    /// delayed (RFC 3465). Default: false in preset `rfc`, true in others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub byte_counting: Option<bool>,
     /// Let CUBIC return to the window before a loss instead of the bytes then in flight (RFC 9438,
     /// section 4.6). Default: false in preset `rfc`, true in others.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,11 +64,24 @@ pub struct Tcp {
     /// in preset `rfc`, true in others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub f_rto: Option<bool>,
+    /// Find losses by the time of sending instead of by counts, with a window for reordering that
+    /// adapts (RACK, RFC 8985). Default: false in preset `rfc` and without SACK, true otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rack: Option<bool>,
+    /// Ask for an acknowledgement after two silent round trips, so that a loss at the end of a
+    /// flight needs no timeout (RFC 8985, section 7). Default: as `rack`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tail_loss_probe: Option<bool>,
     /// Open each flow with SYN and SYN-ACK, which count in its completion time.
     pub handshake: bool,
-    /// Receive window; default: unlimited.
+    /// Receive window, or the most of one that grows. Default: 3 MB for one that grows, about
+    /// half of the buffer in Linux (`net.ipv4.tcp_rmem`); unlimited otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receive_window: Option<Bytes>,
+    /// Start with a receive window of 64 KiB, and enlarge it while more arrives in a round trip.
+    /// Default: false in preset `rfc`, true in others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window_growth: Option<bool>,
 }
 
 impl Default for Tcp {
@@ -77,11 +98,15 @@ impl Default for Tcp {
             pacing: false,
             hystart: None,
             limited_growth: None,
+            byte_counting: None,
             w_max_from_cwnd: None,
             prr: None,
             f_rto: None,
+            rack: None,
+            tail_loss_probe: None,
             handshake: true,
             receive_window: None,
+            window_growth: None,
         }
     }
 }
@@ -95,6 +120,8 @@ impl Tcp {
         let in_datacenter = preset == TcpPreset::Datacenter;
         let min_rto = if in_datacenter { Duration::from_ms(5) } else { Duration::from_ms(200) };
         let rto = if like_linux { RtoRule::Linux } else { RtoRule::Rfc };
+        let rack = self.rack.unwrap_or(like_linux && self.sack);
+        let window_growth = self.window_growth.unwrap_or(like_linux);
         Self {
             preset: None,
             min_rto: self.min_rto.or(Some(min_rto)),
@@ -102,9 +129,14 @@ impl Tcp {
             ecn: self.ecn.or(Some(in_datacenter && self.congestion != CongestionKind::Bbr)),
             hystart: self.hystart.or(Some(like_linux)),
             limited_growth: self.limited_growth.or(Some(like_linux)),
+            byte_counting: self.byte_counting.or(Some(like_linux)),
             w_max_from_cwnd: self.w_max_from_cwnd.or(Some(like_linux)),
             prr: self.prr.or(Some(like_linux && self.sack)),
             f_rto: self.f_rto.or(Some(like_linux)),
+            rack: Some(rack),
+            tail_loss_probe: self.tail_loss_probe.or(Some(rack)),
+            receive_window: self.receive_window.or(window_growth.then_some(MOST_WINDOW)),
+            window_growth: Some(window_growth),
             ..*self
         }
     }
@@ -126,11 +158,15 @@ impl Tcp {
             pacing: tcp.pacing,
             hystart: tcp.hystart.unwrap_or_default(),
             limited_growth: tcp.limited_growth.unwrap_or_default(),
+            byte_counting: tcp.byte_counting.unwrap_or_default(),
             w_max_from_cwnd: tcp.w_max_from_cwnd.unwrap_or_default(),
             prr: tcp.prr.unwrap_or_default(),
             f_rto: tcp.f_rto.unwrap_or_default(),
+            rack: tcp.rack.unwrap_or_default(),
+            tail_loss_probe: tcp.tail_loss_probe.unwrap_or_default(),
             handshake: tcp.handshake,
             receive_window: tcp.receive_window.map(Bytes::get),
+            window_growth: tcp.window_growth.unwrap_or_default(),
             ..defaults
         }
     }
@@ -141,9 +177,10 @@ impl Tcp {
 #[serde(rename_all = "snake_case")]
 pub enum TcpPreset {
     /// RFC 5681, 6298, 6675 and the control's own RFC, without later improvements.
-    #[default]
     Rfc,
-    /// Linux: its timeout, growth only of windows that limit, HyStart++, PRR and F-RTO.
+    /// Linux: its timeout, growth only of windows that limit, HyStart++, RACK-TLP, PRR, F-RTO and a
+    /// receive window that grows.
+    #[default]
     Linux,
     /// As `linux`, with a minimum timeout of 5 ms, and ECN where switches mark.
     Datacenter,

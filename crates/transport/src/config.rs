@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use timeplane_model::Duration;
 
+use crate::receive_window::FIRST_WINDOW;
 use crate::{CongestionKind, RtoRule};
 
 /// Parameters of a TCP connection, the same for both ends.
@@ -34,6 +35,9 @@ pub struct TcpConfig {
     /// section 2.3. With the default of 2, delayed acknowledgements double the window each round
     /// trip. With 1 it is equation 2 of RFC 5681.
     pub slow_start_segments: u32,
+    /// In congestion avoidance, NewReno and DCTCP count acknowledged bytes (RFC 3465, section 2.1)
+    /// instead of acknowledgements, so that delayed ones do not slow the growth down. Default off.
+    pub byte_counting: bool,
     /// Selective acknowledgements (RFC 2018) and recovery by them (RFC 6675) instead of RFC 6582.
     /// Default on.
     pub sack: bool,
@@ -52,6 +56,10 @@ pub struct TcpConfig {
     pub handshake: bool,
     /// The receive window in bytes, which limits outstanding data. Default unlimited.
     pub receive_window: Option<u64>,
+    /// The receive window starts at 64 KiB, and grows up to `receive_window` while more arrives in
+    /// a round trip, as in Linux (`net.ipv4.tcp_moderate_rcvbuf`). Without `receive_window` it has
+    /// no effect. Default off.
+    pub window_growth: bool,
     /// CUBIC and NewReno leave slow start when round trips lengthen (HyStart++, RFC 9406). Default
     /// off.
     pub hystart: bool,
@@ -71,6 +79,16 @@ pub struct TcpConfig {
     /// lost. If not, the timeout's effect on the window is undone, and nothing more is repeated.
     /// Default off.
     pub f_rto: bool,
+    /// Finds losses by the time of sending (RACK, RFC 8985) instead of counting segments that were
+    /// acknowledged above them, with a window for reordering that adapts. The receiver reports
+    /// duplicates (RFC 2883), and a recovery whose repetitions were all needless is undone. As in
+    /// Linux, lost repetitions are repeated, but reduce the window no further. It needs SACK and
+    /// makes `find_lost_repetitions` void. Default off.
+    pub rack: bool,
+    /// Tail loss probes (RFC 8985, section 7): after two round trips of silence, a segment asks for
+    /// an acknowledgement, so that a loss at the end of a flight needs no timeout. It needs `rack`.
+    /// Default off.
+    pub tail_loss_probe: bool,
 }
 
 /// How long a receiver delays acknowledgements (RFC 5681, section 4.2).
@@ -101,22 +119,31 @@ impl Default for TcpConfig {
             initial_rto: Duration::from_secs(1),
             delayed_ack: DelayedAck::default(),
             slow_start_segments: 2,
+            byte_counting: false,
             sack: true,
             find_lost_repetitions: true,
             ecn: false,
             pacing: false,
             handshake: false,
             receive_window: None,
+            window_growth: false,
             hystart: false,
             limited_growth: false,
             w_max_from_cwnd: false,
             prr: false,
             f_rto: false,
+            rack: false,
+            tail_loss_probe: false,
         }
     }
 }
 
 impl TcpConfig {
+    /// The receive window at the start; unlimited if it is `u64::MAX`.
+    pub(crate) fn first_window(&self) -> u64 {
+        let most = self.receive_window.map_or(u64::MAX, |w| w.max(1));
+        if self.window_growth && self.receive_window.is_some() { most.min(FIRST_WINDOW) } else { most }
+    }
     /// Whether segments are ECN-capable.
     pub(crate) fn uses_ecn(&self) -> bool {
         self.ecn || self.congestion == CongestionKind::Dctcp

@@ -16,9 +16,9 @@
 //! timer as it is and read the deadline again when it fires. `on_timeout` before the deadline does
 //! nothing.
 //!
-//! Not supported: FIN (a flow ends when all its bytes are acknowledged), urgent data, window
-//! updates, timestamps, RACK, tail loss probes, and idle restart. Sequence numbers have 64 bits,
-//! start at zero and do not wrap. A SYN takes no sequence number.
+//! Not supported: FIN (a flow ends when all its bytes are acknowledged), urgent data, timestamps,
+//! applications that read slowly, and idle restart. Sequence numbers have 64 bits, start at zero
+//! and do not wrap. A SYN takes no sequence number.
 //!
 //! Invalid input never panics: acknowledgements of bytes that were not sent are ignored.
 
@@ -28,6 +28,7 @@ mod config;
 pub mod congestion;
 mod delivery;
 mod raw;
+mod receive_window;
 mod receiver;
 mod rtt;
 mod sack;

@@ -4,6 +4,7 @@
 
 use timeplane_model::{Duration, Time};
 
+use crate::receive_window::ReceiveWindow;
 use crate::{Ack, Arrival, CongestionKind, MAX_SACK_BLOCKS, Range, RangeSet, SackBlocks, TcpConfig};
 
 /// Receives one flow of known length: reassembly, acknowledgements, SACK blocks, ECN echo.
@@ -29,11 +30,17 @@ pub struct Receiver {
     pending: u32,
     count: u32,
     duplicates: u64,
+    /// The latest segment without new bytes since the last acknowledgement, if it is reported.
+    duplicate: Option<Range>,
     /// The ECN echo: latched until CWR, or DCTCP.CE of RFC 8257.
     echo: bool,
     dctcp: bool,
     sack: bool,
+    /// Duplicates are reported (RFC 2883).
+    reports: bool,
     ecn: bool,
+    /// The receive window, if it grows.
+    window: Option<Box<ReceiveWindow>>,
 }
 
 impl Receiver {
@@ -49,10 +56,13 @@ impl Receiver {
             pending: 0,
             count: config.delayed_ack.segments.max(1),
             duplicates: 0,
+            duplicate: None,
             echo: false,
             dctcp: config.congestion == CongestionKind::Dctcp,
             sack: config.sack,
+            reports: config.sack && config.rack,
             ecn: config.uses_ecn(),
+            window: ReceiveWindow::new(config).map(Box::new),
         }
     }
 
@@ -72,6 +82,9 @@ impl Receiver {
 
         let at_once = if segment.seq <= self.next && end > self.next {
             self.next = end;
+            if let Some(window) = &mut self.window {
+                window.received(now, end);
+            }
             // With a gap above, the segment fills it, or the sender must know that it does not.
             let has_held = !self.held.is_empty();
             if has_held {
@@ -162,21 +175,34 @@ impl Receiver {
                 }
             }
         }
-        self.duplicates += u64::from(!news);
+        if !news {
+            self.duplicates += 1;
+            self.duplicate = self.reports.then_some(range);
+        }
     }
 
     fn acknowledge(&mut self) -> Ack {
         self.pending = 0;
         self.ack_at = None;
-        let sacks = if self.held.is_empty() || !self.sack { SackBlocks::NONE } else { self.blocks() };
-        Ack { ack: self.next, sacks, ece: self.echo, syn: false }
+        let nothing = (self.held.is_empty() && self.duplicate.is_none()) || !self.sack;
+        let sacks = if nothing { SackBlocks::NONE } else { self.blocks() };
+        let window = self.window.as_ref().and_then(|window| window.offer());
+        Ack { ack: self.next, sacks, ece: self.echo, syn: false, window }
     }
 
-    /// The blocks of the latest arrivals, latest first (RFC 2018, section 4).
-    fn blocks(&self) -> SackBlocks {
+    /// The duplicate to report (RFC 2883), and the blocks of the latest arrivals, latest first (RFC
+    /// 2018, section 4). If the duplicate is within a block, this block follows it.
+    fn blocks(&mut self) -> SackBlocks {
         let mut blocks = SackBlocks::NONE;
-        for block in self.latest.iter().filter_map(|&byte| self.held.containing(byte)) {
-            if !blocks.contains(&block) {
+        let duplicate = self.duplicate.take();
+        let around = duplicate.and_then(|range| self.held.containing(range.start));
+        let latest = self.latest.iter().filter_map(|&byte| self.held.containing(byte));
+        if let Some(range) = duplicate {
+            blocks.push(range);
+        }
+        let reported = blocks.len();
+        for block in around.into_iter().chain(latest) {
+            if !blocks[reported..].contains(&block) {
                 blocks.push(block);
             }
         }
@@ -225,6 +251,28 @@ mod tests {
         assert_eq!((r.received(), r.delivered_unique()), (30, 70));
         assert_eq!(blocks(r.on_segment(Time::ZERO, &data(0))), [(40, 70), (80, 90)]);
         assert_eq!(r.duplicates(), 1);
+    }
+
+    /// RFC 2883, section 4: the duplicate comes first, then the block around it, then others.
+    #[test]
+    fn reports_duplicates_once() {
+        let mut r = Receiver::new(&TcpConfig { rack: true, ..TcpConfig::default() }, 1_000);
+        let mut arrive = |seq| {
+            let ack = r.on_segment(Time::ZERO, &data(seq)).expect("an acknowledgement");
+            (ack.duplicate().map(|b| b.start), blocks(Some(ack)))
+        };
+        assert_eq!(arrive(20), (None, vec![(20, 30)]));
+        assert_eq!(arrive(30), (None, vec![(20, 40)]));
+        assert_eq!(arrive(60), (None, vec![(60, 70), (20, 40)]));
+        assert_eq!(arrive(30), (Some(30), vec![(30, 40), (20, 40), (60, 70)]));
+        assert_eq!(arrive(60), (Some(60), vec![(60, 70), (60, 70), (20, 40)]));
+        assert_eq!(arrive(80), (None, vec![(80, 90), (60, 70), (20, 40)]), "once");
+        assert_eq!(arrive(0), (None, vec![(80, 90), (60, 70), (20, 40)]));
+        assert_eq!(arrive(0), (Some(0), vec![(0, 10), (80, 90), (60, 70)]));
+        // Without RACK, nobody asks for it.
+        let mut r = Receiver::new(&TcpConfig::default(), 1_000);
+        assert_eq!(blocks(r.on_segment(Time::ZERO, &data(20))), [(20, 30)]);
+        assert_eq!(blocks(r.on_segment(Time::ZERO, &data(20))), [(20, 30)]);
     }
 
     #[test]

@@ -211,8 +211,8 @@ mod tests {
         assert_eq!(rtt.rto(), ms(210));
     }
 
-    /// A larger variation counts at once. A smaller one takes effect at the end of a window of data,
-    /// by a quarter of the difference.
+    /// A larger variation counts at once. A smaller one takes effect at the end of a window of
+    /// data, by a quarter of the difference.
     #[test]
     fn the_margin_of_linux_rises_at_once_and_falls_slowly() {
         let ms = Duration::from_ms;

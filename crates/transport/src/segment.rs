@@ -2,6 +2,7 @@
 //!
 //! Sizes of their headers are here as well.
 
+use core::num::NonZeroU32;
 use core::ops::Deref;
 
 use crate::Range;
@@ -70,16 +71,27 @@ pub struct Ack {
     /// All bytes below this offset have arrived.
     pub ack: u64,
     /// Ranges above `ack` that have arrived; the block with the latest arrival comes first (RFC
-    /// 2018).
+    /// 2018). Before it comes a range that has arrived twice, if the receiver reports one (RFC
+    /// 2883).
     pub sacks: SackBlocks,
     /// ECN echo: until the sender reacts (RFC 3168), or exactly for the acknowledged bytes (RFC
     /// 8257).
     pub ece: bool,
     /// Answers a SYN.
     pub syn: bool,
+    /// Bytes above `ack` that may be sent; `None` while that is what the connection began with.
+    pub window: Option<NonZeroU32>,
 }
 
 impl Ack {
+    /// The range that has arrived twice, if the acknowledgement reports one: its first block is
+    /// below the acknowledged bytes or within the second block (RFC 2883, section 4).
+    pub fn duplicate(&self) -> Option<Range> {
+        let first = *self.sacks.first()?;
+        let within = |outer: &Range| outer.start <= first.start && first.end <= outer.end;
+        (first.start < self.ack || self.sacks.get(1).is_some_and(within)).then_some(first)
+    }
+
     /// Bytes of the IPv4 and TCP headers with options, without link framing.
     pub const fn wire_bytes(&self) -> u32 {
         HEADER_BYTES + ack_options_bytes(self.sacks.len as u32)

@@ -44,11 +44,11 @@ fn settings_of_transport_that_differ_are_listed() {
     assert_eq!(found, expected);
     let fair = format!("{cubic}\nnic.discipline = \"round_robin\"\necmp = \"packet\"");
     let found = differences(&[("a", cubic), ("b", &fair)], &[]);
-    assert_eq!(found, ["ecmp: flow (a), packet (b).", "nic.discipline: fifo (a), round_robin (b)."]);
+    assert_eq!(found, ["ecmp: flow (a), packet (b).", "nic.discipline: fair_queue (a), round_robin (b)."]);
     let limited = "transport.tcp = { receive_window = \"1 MB\" }";
     assert_eq!(
         differences(&[("a", cubic), ("b", limited)], &[]),
-        ["transport.tcp.receive_window: default (a), 1 MB (b)."]
+        ["transport.tcp.receive_window: 3 MB (a), 1 MB (b)."]
     );
 }
 
@@ -57,7 +57,7 @@ fn a_plan_is_another_queue_and_another_transport_has_other_settings() {
     let slots = "transport.raw = {}\nplan.tdma = {}";
     let found = differences(&[("tcp", "transport.tcp = { min_rto = \"5 ms\" }"), ("slots", slots)], &[]);
     let expected =
-        ["transport: tcp (tcp), raw (slots).", "nic.discipline: fifo (tcp), as planned, by destination (slots)."];
+        ["transport: tcp (tcp), raw (slots).", "nic.discipline: fair_queue (tcp), as planned, by destination (slots)."];
     assert_eq!(found, expected);
 }
 

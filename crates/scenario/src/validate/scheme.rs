@@ -2,7 +2,9 @@
 //! own.
 
 use super::{Checked, LONGEST_DELAY};
-use crate::{PacketMix, PlanSpec, RateEstimator, RatesSpec, Scenario, Scheme, TimeslotsSpec, Transport, Workload};
+use crate::{
+    Ecmp, PacketMix, PlanSpec, RateEstimator, RatesSpec, Scenario, Scheme, TimeslotsSpec, Transport, Workload,
+};
 use timeplane_model::{Bytes, Duration};
 
 impl Checked {
@@ -18,7 +20,14 @@ impl Checked {
                 }
                 self.positive_span(&at("transport.raw.report_every"), raw.report_every, LONGEST_DELAY);
             }
-            Transport::Tcp(tcp) => self.tcp(&at("transport.tcp"), tcp, s),
+            Transport::Tcp(tcp) => {
+                self.tcp(&at("transport.tcp"), tcp, s);
+                if scheme.ecmp == Ecmp::Packet && tcp.resolved().rack != Some(true) {
+                    let message = "packets overtake each other, and TCP without RACK takes late ones for lost: \
+                                   set `transport.tcp.rack = true`, or omit `ecmp`";
+                    self.warn(&at("ecmp"), message.to_owned());
+                }
+            }
         }
         if let Workload::Poisson(p) = &s.workload {
             let only = match (&p.packets, &scheme.transport) {

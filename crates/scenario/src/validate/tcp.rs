@@ -24,16 +24,34 @@ impl Checked {
             let message = "proportional rate reduction without SACK: expected `sack = true`";
             self.conflict(&at("prr"), message, Some("omit `sack = false`, or omit `prr`"));
         }
+        if tcp.rack == Some(true) && !tcp.sack {
+            let message = "RACK without SACK: expected `sack = true`";
+            self.conflict(&at("rack"), message, Some("omit `sack = false`, or omit `rack`"));
+        }
+        if tcp.tail_loss_probe == Some(true) && tcp.resolved().rack != Some(true) {
+            let message = "tail loss probes without RACK, which judges their answers: expected `rack = true`";
+            self.conflict(&at("tail_loss_probe"), message, Some("set `rack = true`, or omit `tail_loss_probe`"));
+        }
+        if tcp.window_growth == Some(true) && tcp.receive_window.is_some_and(|w| w.get() <= 65_535) {
+            let message = "no effect: a window that grows starts at 65535 B, and `receive_window` is less".to_owned();
+            self.warn(&at("window_growth"), message);
+        }
         self.keys_without_effect(key, tcp);
         self.marking(key, tcp, s);
     }
 
     /// Warns of keys that the congestion control ignores.
     fn keys_without_effect(&mut self, key: &str, tcp: &Tcp) {
-        use CongestionKind::{Bbr, Cubic, NewReno};
+        use CongestionKind::{Bbr, Cubic, Dctcp, NewReno};
         let kind = tcp.congestion;
         let keys = [
             ("hystart", tcp.hystart, matches!(kind, Cubic | NewReno), "only CUBIC and NewReno support it"),
+            (
+                "byte_counting",
+                tcp.byte_counting,
+                matches!(kind, NewReno | Dctcp),
+                "CUBIC and BBR always do, in their way",
+            ),
             ("w_max_from_cwnd", tcp.w_max_from_cwnd, kind == Cubic, "only CUBIC has such a window"),
             ("limited_growth", tcp.limited_growth, kind != Bbr, "BBR sets its window by its model"),
             ("prr", tcp.prr, kind != Bbr, "BBR sets its window by its model"),

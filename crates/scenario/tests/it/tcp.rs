@@ -22,11 +22,11 @@ fn answer(table: &str) -> Result<Vec<String>, String> {
     Ok(warnings.iter().map(ToString::to_string).collect())
 }
 
-/// The preset `rfc` is what there was before presets.
+/// The preset `rfc` has nothing beyond the RFCs.
 #[test]
-fn rfc_is_the_default() {
+fn linux_is_the_default() {
+    assert_eq!(config(json!({})), linux());
     let plain = TcpConfig { handshake: true, ..TcpConfig::default() };
-    assert_eq!(config(json!({})), plain);
     assert_eq!(config(json!({ "preset": "rfc" })), plain);
     assert_eq!(serde_json::to_value(Tcp::default()).unwrap().get("preset"), None);
 }
@@ -37,9 +37,14 @@ fn linux() -> TcpConfig {
         rto: RtoRule::Linux,
         hystart: true,
         limited_growth: true,
+        byte_counting: true,
         w_max_from_cwnd: true,
         prr: true,
         f_rto: true,
+        rack: true,
+        tail_loss_probe: true,
+        receive_window: Some(3_000_000),
+        window_growth: true,
         ..TcpConfig::default()
     }
 }
@@ -51,8 +56,8 @@ fn presets_set_what_they_say() {
     assert_eq!(config(json!({ "preset": "datacenter" })), datacenter);
     let bbr = TcpConfig { congestion: CongestionKind::Bbr, ecn: false, ..datacenter };
     assert_eq!(config(json!({ "preset": "datacenter", "congestion": "bbr" })), bbr, "BBR ignores marks");
-    let plain = TcpConfig { sack: false, prr: false, ..linux() };
-    assert_eq!(config(json!({ "preset": "linux", "sack": false })), plain, "the reduction needs SACK");
+    let plain = TcpConfig { sack: false, prr: false, rack: false, tail_loss_probe: false, ..linux() };
+    assert_eq!(config(json!({ "preset": "linux", "sack": false })), plain, "three of them need SACK");
 }
 
 #[test]
@@ -64,9 +69,14 @@ fn a_key_beside_a_preset_wins() {
         ("ecn", json!(true), TcpConfig { ecn: true, ..linux }),
         ("hystart", json!(false), TcpConfig { hystart: false, ..linux }),
         ("limited_growth", json!(false), TcpConfig { limited_growth: false, ..linux }),
+        ("byte_counting", json!(false), TcpConfig { byte_counting: false, ..linux }),
         ("w_max_from_cwnd", json!(false), TcpConfig { w_max_from_cwnd: false, ..linux }),
         ("prr", json!(false), TcpConfig { prr: false, ..linux }),
         ("f_rto", json!(false), TcpConfig { f_rto: false, ..linux }),
+        ("rack", json!(false), TcpConfig { rack: false, tail_loss_probe: false, ..linux }),
+        ("tail_loss_probe", json!(false), TcpConfig { tail_loss_probe: false, ..linux }),
+        ("receive_window", json!("1 MB"), TcpConfig { receive_window: Some(1_000_000), ..linux }),
+        ("window_growth", json!(false), TcpConfig { window_growth: false, receive_window: None, ..linux }),
     ] {
         let mut table = json!({ "preset": "linux" });
         table[key] = value;
@@ -78,6 +88,10 @@ fn a_key_beside_a_preset_wins() {
 fn contradictions_are_refused_and_presets_contradict_nothing() {
     let error = answer("{ prr = true, sack = false }").unwrap_err();
     assert!(error.contains("transport.tcp.prr: proportional rate reduction without SACK: expected `sack = true`"));
+    let error = answer("{ rack = true, sack = false }").unwrap_err();
+    assert!(error.contains("transport.tcp.rack: RACK without SACK: expected `sack = true`"), "{error}");
+    let error = answer("{ preset = \"rfc\", tail_loss_probe = true }").unwrap_err();
+    assert!(error.contains("transport.tcp.tail_loss_probe: tail loss probes without RACK"), "{error}");
     for table in [
         "{ preset = \"linux\", sack = false }",
         "{ preset = \"linux\", congestion = \"bbr\" }",
@@ -91,6 +105,16 @@ fn contradictions_are_refused_and_presets_contradict_nothing() {
     assert!(error.contains("expected one of: rfc, linux, datacenter"), "{error}");
 }
 
+/// Packets of one flow on several paths arrive out of order.
+#[test]
+fn spraying_without_rack_is_warned_of() {
+    let dctcp = "{ congestion = \"dctcp\", min_rto = \"10 ms\", rack = RACK }\necmp = \"packet\"";
+    assert_eq!(answer(&dctcp.replace("RACK", "true")), Ok(vec![]));
+    let warnings = answer(&dctcp.replace("RACK", "false")).unwrap();
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(warnings[0].contains("ecmp: packets overtake each other, and TCP without RACK"), "{warnings:?}");
+}
+
 fn maybe<T: Clone + std::fmt::Debug + 'static>(some: impl Strategy<Value = T> + 'static) -> BoxedStrategy<Option<T>> {
     prop::option::of(some).boxed()
 }
@@ -102,7 +126,7 @@ proptest! {
         preset in maybe(prop::sample::select(vec![TcpPreset::Rfc, TcpPreset::Linux, TcpPreset::Datacenter])),
         min_rto in maybe((1i64..10_000).prop_map(Duration::from_us)),
         rto in maybe(prop::sample::select(vec![RtoRule::Rfc, RtoRule::Linux])),
-        switches in prop::collection::vec(maybe(any::<bool>()), 6),
+        switches in prop::collection::vec(maybe(any::<bool>()), 10),
     ) {
         let tcp = Tcp {
             preset,
@@ -114,6 +138,10 @@ proptest! {
             w_max_from_cwnd: switches[3],
             prr: switches[4],
             f_rto: switches[5],
+            rack: switches[6],
+            tail_loss_probe: switches[7],
+            window_growth: switches[8],
+            byte_counting: switches[9],
             ..Tcp::default()
         };
         let json = serde_json::to_value(tcp).unwrap();

@@ -182,14 +182,14 @@ impl FairQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::network::packet::{NO_SACK, UNKNOWN, flags};
+    use crate::network::packet::{NO_OPTIONS, UNKNOWN, flags};
     use std::collections::BTreeMap;
 
     const MTU: u32 = 1_500;
 
     fn acknowledgement(flow: u32, class: u16) -> Packet {
         let flags = flags::ACK | class << flags::CLASS_SHIFT;
-        Packet { flow, destination: 0, hash: 0, bytes: 40, seq: 0, sack: NO_SACK, path: 0, flags, ahead: UNKNOWN }
+        Packet { flow, destination: 0, hash: 0, bytes: 40, seq: 0, options: NO_OPTIONS, path: 0, flags, ahead: UNKNOWN }
     }
 
     /// Sends packets of the given sizes while the flows have any, and returns whose they were.

@@ -19,8 +19,8 @@ pub struct Packet {
     pub bytes: u32,
     /// The first byte of its payload, or its acknowledgement number.
     pub seq: u64,
-    /// The place of its SACK blocks, or `NO_SACK`.
-    pub sack: u32,
+    /// The place of an acknowledgement's options, or `NO_OPTIONS`.
+    pub options: u32,
     /// The path tag plus one; 0 leaves the choice to ECMP. Circuits and flyways have values of
     /// their own.
     pub path: u16,
@@ -70,8 +70,8 @@ pub mod flags {
     pub const CLASS_SHIFT: u16 = 8;
 }
 
-/// [`Packet::sack`] of a packet without SACK blocks.
-pub const NO_SACK: u32 = u32::MAX;
+/// [`Packet::options`] of a packet without options.
+pub const NO_OPTIONS: u32 = u32::MAX;
 
 /// A packet in one cache line, with what its link needs.
 #[derive(Clone, Copy, Debug)]

@@ -42,6 +42,7 @@ measure = "{seconds} s"
 drain = "0 s"
 
 [scheme.tcp.transport.tcp]
+preset = "rfc"
 initial_window = 32
 min_rto = "10 ms"
 receive_window = "4 MB"
@@ -126,7 +127,7 @@ fabric.topology.tree = { edges = 3, hosts_per_edge = 1 }
 fabric.radio = { access = "token", link = [{ nodes = [3, 4], share = 0.5, signal_dbm = -45.0 }] }
 workload.flows.file = "air_shares.csv"
 scheme.datagrams.transport.datagrams = {}
-scheme.tcp.transport.tcp = {}
+scheme.tcp.transport.tcp.preset = "rfc"
 "#;
     for scheme in ["datagrams", "tcp"] {
         let ran = run(text, scheme, 1);

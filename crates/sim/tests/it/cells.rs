@@ -293,7 +293,7 @@ fn without_a_queue_nothing_is_lost_by_a_handover() {
 #[test]
 fn tcp_goes_on_both_ways() {
     let flows = [(0, 0, 1, 100_000_000), (0, 1, 0, 100_000_000)];
-    let rest = "[scheme.tcp.transport.tcp]\nmin_rto = \"10 ms\"\n";
+    let rest = "[scheme.tcp.transport.tcp]\npreset = \"rfc\"\nmin_rto = \"10 ms\"\n";
     for queued in ["lost", "forwarded"] {
         let handover = HANDOVER.replace(" }", &format!(", queued = \"{queued}\" }}"));
         let name = format!("tcp_{queued}");

@@ -251,7 +251,7 @@ fn tcp_one_way(acknowledgements: f64) -> ([f64; 2], [f64; 2]) {
     flow_list(&name, &[(0, 0, 1, 1_000_000_000)]);
     let plan = format!("acknowledgements = {acknowledgements:?}, scheduler = \"cover_all\"");
     let scheme = ideal("it", &plan)
-        .replace("transport.raw = {}", "transport.tcp = {}")
+        .replace("transport.raw = {}", "transport.tcp.preset = \"rfc\"")
         .replace("unreported = 0.1", "unreported = 0.0");
     let text = hybrid(4, 1, "", &format!("flows.file = \"{name}\""), &scheme)
         .replace("propagation", "mtu = \"9 kB\"\npropagation");

@@ -39,6 +39,7 @@ drain = "0 s"
 rtt = true
 tcp_every = "10 ms"
 [scheme.cubic.transport.tcp]
+preset = "rfc"
 min_rto = "1 s"
 delayed_ack.segments = 1
 {more}
@@ -47,7 +48,7 @@ delayed_ack.segments = 1
 }
 
 fn scheme(name: &str, keys: &str) -> String {
-    let tcp = "transport.tcp = { min_rto = \"1 s\", delayed_ack.segments = 1 }";
+    let tcp = "transport.tcp = { preset = \"rfc\", min_rto = \"1 s\", delayed_ack.segments = 1 }";
     format!("[scheme.{name}]\n{tcp}\nproxy = {{ report_delay = \"20 ms\", {keys} }}\n")
 }
 
@@ -138,7 +139,7 @@ fn lost_messages_heal() {
 #[test]
 fn marks_and_controlled_delay_keep_the_queue_short() {
     let longest_queue = |queue: &str, tcp: &str| {
-        let more = format!("[scheme.other.transport.tcp]\nmin_rto = \"1 s\"\n{tcp}\n");
+        let more = format!("[scheme.other.transport.tcp]\npreset = \"rfc\"\nmin_rto = \"1 s\"\n{tcp}\n");
         let ran = run(&scenario(ROOM_B, queue, &more), "other", 1);
         let p50 = ran.summary.rtt_ps.unwrap().p50 / 1e9;
         (p50, ran.summary.dropped_packets.clone())

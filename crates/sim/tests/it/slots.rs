@@ -130,7 +130,9 @@ fn clocks_beyond_the_guard_are_seen() {
 #[test]
 fn tcp_is_slower_and_unfair() {
     let pair_bytes = PAYLOAD * 2000;
-    let scheme = format!("{SLOTS}\n[scheme.tcp]\ntransport.tcp = {{ congestion = \"cubic\", min_rto = \"200 ms\" }}\n");
+    let scheme = format!(
+        "{SLOTS}\n[scheme.tcp]\ntransport.tcp = {{ preset = \"rfc\", congestion = \"cubic\", min_rto = \"200 ms\" }}\n"
+    );
     let text = shuffle(pair_bytes, r#"jitter = "5 ms""#, &scheme);
     let (slots, tcp) = (run(&text, "slots", 1), run(&text, "tcp", 1));
     // The slowest of a host's flows relative to its fastest: 1 where all are served alike.

@@ -32,6 +32,7 @@ fn under_loss(congestion: &str, p: f64, rtt: f64, segments_per_ack: u32, segment
         [workload.shuffle]
         bytes = "{bytes} B"
         [scheme.tcp.transport.tcp]
+        preset = "rfc"
         congestion = "{congestion}"
         delayed_ack = {{ segments = {segments_per_ack}, timeout = "1 ms" }}
         "#,

@@ -33,8 +33,8 @@ impl Dctcp {
 }
 
 impl CongestionControl for Dctcp {
-    fn new(_: &TcpConfig) -> Self {
-        Self { reno: NewReno::plain(), alpha: ONE, window_end: 0, acked: 0, marked: 0 }
+    fn new(config: &TcpConfig) -> Self {
+        Self { reno: NewReno::plain(config), alpha: ONE, window_end: 0, acked: 0, marked: 0 }
     }
 
     fn on_ack(&mut self, window: &mut Window, acked: &Acked) {

@@ -100,7 +100,9 @@ impl Sender {
             seq += mss;
         }
         self.lost_below = self.head;
-        if self.sack {
+        if self.rack.is_some() {
+            self.judge_again();
+        } else if self.sack {
             self.mark_lost();
         }
     }

@@ -5,11 +5,14 @@
 
 mod frto;
 mod model;
+mod probe;
 mod prr;
+mod rack;
 mod recovery;
 mod scoreboard;
 mod state;
 mod steering;
+mod undo;
 mod usage;
 
 pub use steering::Steering;
@@ -38,7 +41,7 @@ struct Record {
     copies: u8,
     /// Acknowledged selectively.
     sacked: bool,
-    /// The first copy is presumably lost.
+    /// The first copy is presumably lost. With RACK, copies are lost or not together.
     lost: bool,
     /// Sent more than once.
     repeated: bool,
@@ -61,6 +64,17 @@ enum Candidate {
     Repeat(u64),
     /// The repetition of last resort (RFC 6675, NextSeg, rule 4).
     Rescue(u64),
+    /// The repetition that asks whether the last segment has arrived (RFC 8985, section 7.3).
+    Probe(u64),
+}
+
+/// What a sender waits for beside the retransmission timer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Wait {
+    /// The last acknowledgement that reordering explains.
+    Reordering,
+    /// The time to probe.
+    Probe,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,7 +98,8 @@ enum Repair {
 /// repetitions if [`TcpConfig::find_lost_repetitions`] is set. Without SACK it follows RFC 6582.
 /// Both use limited transmit (RFC 3042). RFC 6582 inflates the window; here the count of bytes in
 /// the network is smaller instead, with the same sums. [`TcpConfig::prr`] and [`TcpConfig::f_rto`]
-/// add proportional rate reduction and the detection of spurious timeouts.
+/// add proportional rate reduction and the detection of spurious timeouts. [`TcpConfig::rack`] and
+/// [`TcpConfig::tail_loss_probe`] replace the detection of losses by RFC 8985's.
 #[derive(Clone, Debug)]
 pub struct Sender {
     // Sequence numbers.
@@ -124,6 +139,8 @@ pub struct Sender {
     // Times.
     rtt: RttEstimator,
     rto_at: Option<Time>,
+    /// When the sender looks for losses, or probes for one, before that.
+    wait_at: Option<Time>,
     /// When pacing lets the next segment go.
     release: Time,
     /// When the youngest arrived segment was sent, of those sent once.
@@ -138,6 +155,9 @@ pub struct Sender {
     reduction: Option<Box<prr::Prr>>,
     /// The latest timeout, until it is known whether it was needed.
     judged: Option<Box<frto::Frto>>,
+    rack: Option<Box<rack::Rack>>,
+    probing: Option<Box<probe::Probing>>,
+    undo: Option<Box<undo::Undo>>,
     steered: Option<Box<steering::Steered>>,
     /// For a congestion control that models the path.
     delivery: Option<Box<Delivery>>,
@@ -150,7 +170,9 @@ pub struct Sender {
     slow_start_segments: u32,
     connection: Connection,
     repair: Repair,
-    /// The first segment must be repeated regardless of the window.
+    /// What `wait_at` is for.
+    waits_for: Wait,
+    /// The first segment, with RACK the first lost one, must be repeated regardless of the window.
     repeat_head: bool,
     /// A repair has set `recover`.
     has_recovered: bool,
@@ -199,6 +221,7 @@ impl Sender {
     pub fn new(config: &TcpConfig, bytes: u64) -> Self {
         let congestion = Congestion::new(config);
         let models = congestion.pacing_rate().is_some();
+        let rack = config.rack && config.sack;
         Self {
             bytes,
             limit: bytes,
@@ -217,14 +240,18 @@ impl Sender {
             left: 0,
             rtt: RttEstimator::new(config.initial_rto, config.min_rto).with_rule(config.rto),
             rto_at: None,
+            wait_at: None,
             release: Time::ZERO,
             youngest: Time::ZERO,
             window: Window::new(config.mss, config.initial_window),
             usage: usage::Usage::new(config.limited_growth),
             congestion,
-            receive_window: config.receive_window.map_or(u64::MAX, |w| w.max(1)),
+            receive_window: config.first_window(),
             reduction: None,
             judged: None,
+            rack: rack.then(|| Box::new(rack::Rack::new())),
+            probing: (rack && config.tail_loss_probe).then(|| Box::new(probe::Probing::new(config))),
+            undo: None,
             steered: None,
             delivery: models.then(Box::default),
             samples: None,
@@ -233,6 +260,7 @@ impl Sender {
             slow_start_segments: config.slow_start_segments.max(1),
             connection: Connection::Idle,
             repair: Repair::None,
+            waits_for: Wait::Probe,
             repeat_head: false,
             has_recovered: false,
             partial_seen: false,
@@ -245,7 +273,7 @@ impl Sender {
             paced_out: false,
             cwr_due: false,
             sack: config.sack,
-            repeat_twice: config.sack && config.find_lost_repetitions,
+            repeat_twice: config.sack && config.find_lost_repetitions && !rack,
             ecn: config.uses_ecn(),
             ecn_always: config.congestion == CongestionKind::Dctcp,
             pacing: config.pacing || models,
@@ -302,6 +330,10 @@ impl Sender {
                 self.rescued = true;
                 self.send_again(now, seq)
             }
+            Candidate::Probe(seq) => {
+                self.note_probe(true);
+                self.send_again(now, seq)
+            }
         })
     }
 
@@ -318,18 +350,23 @@ impl Sender {
         }
     }
 
-    /// When to call [`Sender::on_timeout`]: the earlier one of the retransmission timer and pacing.
+    /// When to call [`Sender::on_timeout`]: the earliest one of the timers and pacing.
     pub fn deadline(&self) -> Option<Time> {
-        if self.paced_out {
-            return Some(self.rto_at.map_or(self.release, |rto| rto.min(self.release)));
-        }
-        self.rto_at
+        let release = self.paced_out.then_some(self.release);
+        [self.rto_at, self.wait_at, release].into_iter().flatten().min()
     }
 
     /// Handles the deadline; does nothing before it.
     pub fn on_timeout(&mut self, now: Time) {
         if self.release <= now {
             self.paced_out = false;
+        }
+        if self.wait_at.is_some_and(|at| at <= now) {
+            self.wait_at = None;
+            match self.waits_for {
+                Wait::Reordering => self.end_waiting(now),
+                Wait::Probe => self.begin_probe(now),
+            }
         }
         if self.rto_at.is_none_or(|at| now < at) {
             return;
@@ -339,7 +376,7 @@ impl Sender {
         self.arm(now);
         match self.connection {
             Connection::SynSent => self.connection = Connection::Opening,
-            Connection::Open => self.collapse(),
+            Connection::Open => self.collapse(now),
             Connection::Idle | Connection::Opening => {}
         }
     }
@@ -361,12 +398,14 @@ impl Sender {
         self.found_loss = false;
         let before = if self.delivery.is_some() { self.in_flight() } else { 0 };
         let mut sample = None;
+        self.take_window(ack, acked);
         if acked > 0 {
             sample = self.advance(now, ack.ack);
         }
         if self.sack && !(ack.sacks.is_empty() && self.sacked.is_empty()) {
             self.take_sacks(now, &ack.sacks);
         }
+        self.take_reports(now, ack);
         if acked > 0 {
             self.congestion.on_feedback(acked, ack.ece, self.una, self.next);
             let recovering = self.repair == Repair::Fast;
@@ -405,13 +444,17 @@ impl Sender {
         if self.judged.is_some() && (acked > 0 || duplicate) {
             self.judge_timeout(self.delivered - delivered, acked > 0);
         }
-        if self.sack && self.repair == Repair::None && self.lost_below > self.head {
+        self.judge_probe(now, ack, acked > 0, outstanding);
+        if self.sack && self.repair == Repair::None && self.has_losses() {
             self.enter_recovery(now, outstanding);
         } else if self.repeat_twice && self.repair == Repair::Fast {
             self.find_lost_repetition(now, outstanding);
         }
         if self.reduction.is_some() {
             self.reduce(self.delivered - delivered, acked > 0 && !self.found_loss);
+        }
+        if acked > 0 {
+            self.schedule_probe(now);
         }
         if self.delivery.is_some() {
             self.model_path(now, before);
@@ -470,7 +513,7 @@ impl Sender {
     #[inline]
     fn next_candidate(&mut self, now: Time) -> Option<Candidate> {
         self.paced_out = false;
-        if self.next >= self.limit && self.repair == Repair::None {
+        if self.next >= self.limit && self.repair == Repair::None && !self.must_probe() {
             self.run_dry();
             return None;
         }
@@ -491,8 +534,15 @@ impl Sender {
     }
 
     fn candidate(&mut self) -> Option<Candidate> {
+        if self.must_probe() {
+            return Some(self.probe());
+        }
         if self.repeat_head {
-            return Some(Candidate::Repeat(self.head));
+            let first = if self.rack.is_some() { self.next_lost(u64::MAX) } else { Some(self.head) };
+            if first.is_some() {
+                return first.map(Candidate::Repeat);
+            }
+            self.repeat_head = false;
         }
         let in_flight = self.in_flight();
         let whole_segment_fits = in_flight + u64::from(self.window.mss) <= self.window.cwnd;
@@ -500,16 +550,21 @@ impl Sender {
             return (may_probe && whole_segment_fits && self.has_new_data()).then_some(Candidate::New);
         }
         if self.repair != Repair::None && whole_segment_fits {
-            // RFC 6675, section 4, NextSeg, rule 1.
-            if let Some(seq) = self.first_unrepeated(self.lost_below.min(self.repair_end())) {
-                return Some(Candidate::Repeat(seq));
+            let end = self.repair_end();
+            let seq = match self.rack {
+                Some(_) => self.next_lost(end),
+                // RFC 6675, section 4, NextSeg, rule 1.
+                None => self.first_unrepeated(self.lost_below.min(end)),
+            };
+            if seq.is_some() {
+                return seq.map(Candidate::Repeat);
             }
         }
         // Rule 2.
         if self.has_new_data() && in_flight + u64::from(self.segment_len(self.next)) <= self.window.cwnd {
             return Some(Candidate::New);
         }
-        if self.repair == Repair::Fast && self.sack && whole_segment_fits {
+        if self.repair == Repair::Fast && self.sack && self.rack.is_none() && whole_segment_fits {
             // Rules 3 and 4.
             let highest = self.sacked.as_slice().last().map_or(0, |r| r.end);
             return self.first_unrepeated(highest).map(Candidate::Repeat).or_else(|| self.rescue());
@@ -522,6 +577,15 @@ impl Sender {
         self.next < self.limit && {
             let len = u64::from(self.segment_len(self.next));
             self.next + len - self.una <= self.window_at_receiver()
+        }
+    }
+
+    /// Takes the receive window of an acknowledgement of `acked` new bytes. A window never shrinks
+    /// (RFC 9293, section 3.8.6).
+    fn take_window(&mut self, ack: &Ack, acked: u64) {
+        if let Some(window) = ack.window {
+            let end = self.una.saturating_add(self.receive_window).max(ack.ack + u64::from(window.get()));
+            self.receive_window = end - self.una - acked;
         }
     }
 
@@ -550,6 +614,8 @@ impl Sender {
         if self.rto_at.is_none() {
             self.arm(now);
         }
+        self.note_probe(false);
+        self.schedule_probe(now);
         self.pace(now, len);
         let cwr = core::mem::take(&mut self.cwr_due);
         Segment { seq, len, syn: false, cwr, ect: self.ecn, retransmission: false }
@@ -568,6 +634,7 @@ impl Sender {
         record.repeated = true;
         self.pipe += u64::from(len);
         self.retransmissions += 1;
+        self.note_repetition(now, seq);
         self.count_sent(len);
         // RFC 6675, section 6, lets any repetition restart the timer. Here only the first segment's
         // does, or a recovery whose repetitions are lost as well would never end. RFC 6582, section
@@ -590,8 +657,17 @@ impl Sender {
 
     fn disarm(&mut self) {
         self.rto_at = None;
+        self.wait_at = None;
         if self.stopped {
             self.arm_stopped(None);
+        }
+    }
+
+    /// Sets the timer beside the retransmission timer.
+    fn wait(&mut self, waits_for: Wait, at: Time) {
+        if !self.stopped {
+            self.waits_for = waits_for;
+            self.wait_at = Some(at);
         }
     }
 

@@ -25,7 +25,7 @@ impl Sender {
                 }
                 grow |= self.sack;
                 self.end_reduction();
-                self.repair = Repair::None;
+                self.end_repair();
                 self.left = 0;
                 self.repeat_head = false;
             } else if self.repair == Repair::Fast && !self.sack {
@@ -114,13 +114,18 @@ impl Sender {
         self.repair = Repair::Fast;
         self.recover = self.next;
         self.has_recovered = true;
-        self.repeat_from = self.head;
+        // RACK has found the first loss already.
+        if self.rack.is_none() {
+            self.repeat_from = self.head;
+        }
+        self.end_probing();
         self.repeat_head = true;
         self.partial_seen = false;
         self.rescued = false;
         // At most one reduction per window of data, by marks or losses (RFC 3168, section 6.1.2).
         if self.una >= self.reduced_below {
             let flight = self.flight(outstanding);
+            self.keep_for_undo();
             self.congestion.on_loss(&mut self.window, flight, now);
             self.cwr_due = self.ecn;
             self.begin_reduction();
@@ -149,26 +154,33 @@ impl Sender {
     }
 
     /// Handles the retransmission timeout (RFC 5681, section 3.1; RFC 6675, section 5.1):
-    /// everything that the receiver may not hold is lost, and repeated in slow start.
-    pub(super) fn collapse(&mut self) {
+    /// everything that the receiver may not hold is lost, and repeated in slow start. With RACK,
+    /// segments that were sent late are not lost yet.
+    pub(super) fn collapse(&mut self, now: Time) {
         let flight = self.flight(self.next - self.una);
         self.begin_judging();
         self.reduction = None;
+        self.undo = None;
         self.congestion.on_timeout(&mut self.window, flight, !self.head_timed_out);
         self.head_timed_out = true;
         self.repair = Repair::Timeout;
         self.recover = self.next;
         self.has_recovered = true;
         self.cwr_due = self.ecn;
+        self.left = 0;
+        self.duplicates = 0;
+        self.repeat_from = self.head;
+        self.repeat_head = true;
+        self.end_probing();
+        if self.rack.is_some() {
+            self.lose_overdue(now);
+            return;
+        }
         for record in &mut self.records {
             record.copies = 0;
             record.lost |= !record.sacked;
         }
         self.pipe = 0;
-        self.left = 0;
-        self.duplicates = 0;
         self.lost_below = self.next;
-        self.repeat_from = self.head;
-        self.repeat_head = true;
     }
 }

@@ -39,6 +39,9 @@ impl Sender {
             popped += 1;
             if !record.sacked {
                 self.delivered += len;
+                if let Some(rack) = &mut self.rack {
+                    rack.arrived(now, &record, self.head);
+                }
                 sent = Some(record.sent);
                 if let Some(samples) = self.samples.as_mut().filter(|_| !record.repeated) {
                     samples.push(now - record.sent);
@@ -73,6 +76,7 @@ impl Sender {
         let (head, next, bytes) = (self.head, self.next, self.bytes);
         let (records, pipe, youngest) = (&mut self.records, &mut self.pipe, &mut self.youngest);
         let (delivery, samples, delivered) = (&mut self.delivery, &mut self.samples, &mut self.delivered);
+        let rack = &mut self.rack;
         let mut news = false;
         for block in blocks.iter().filter(|b| b.start < next && b.end > head) {
             // Only whole segments count.
@@ -93,6 +97,9 @@ impl Sender {
                     if let Some(delivery) = delivery {
                         delivery.arrived(i, len);
                     }
+                    if let Some(rack) = rack {
+                        rack.arrived(now, record, seq + len);
+                    }
                     if !record.repeated {
                         *youngest = (*youngest).max(record.sent);
                         if let Some(samples) = samples {
@@ -104,7 +111,7 @@ impl Sender {
                 }
             });
         }
-        if news {
+        if news && self.rack.is_none() {
             self.mark_lost();
         }
     }

@@ -57,6 +57,7 @@ impl Sender {
         };
         self.reduction = None;
         self.judged = None;
+        self.undo = None;
         let was_stopped = core::mem::replace(&mut self.stopped, steering.stops());
         let steered = Steered { order: steering, timer };
         match &mut self.steered {
@@ -65,6 +66,7 @@ impl Sender {
         }
         if self.stopped {
             self.rto_at = None;
+            self.wait_at = None;
             self.paced_out = false;
             return;
         }

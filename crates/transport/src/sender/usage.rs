@@ -89,8 +89,8 @@ mod tests {
 
     proptest! {
         /// After each step, the record is compared with all that was noted: a window that was full
-        /// limits until all data sent by then is acknowledged. One that was never full limits in slow
-        /// start only, if more than half of it was outstanding.
+        /// limits until all data sent by then is acknowledged. One that was never full limits in
+        /// slow start only, if more than half of it was outstanding.
         #[test]
         fn what_was_full_limits_for_a_window_of_data(
             steps in prop::collection::vec((0u64..12, 0u64..12, 2u64..40), 1..60),

@@ -7,10 +7,11 @@ use timeplane_transport::{CongestionKind, DelayedAck, TcpConfig};
 
 fn tcp_config() -> impl Strategy<Value = TcpConfig> {
     let numbers = (prop::sample::select(CongestionKind::all()), 100u32..2_000, 1u32..12, 1u32..4, 1i64..3_000);
-    let switches = prop::array::uniform6(any::<bool>());
+    let switches = prop::array::uniform10(any::<bool>());
     let window = prop::option::of(1u64..50_000);
     (numbers, switches, window).prop_map(|((congestion, mss, initial_window, count, timeout), switches, window)| {
-        let [sack, ecn, pacing, handshake, hystart, find_lost_repetitions] = switches;
+        let [sack, ecn, pacing, handshake, hystart, find_lost_repetitions, prr, f_rto, rack, tail_loss_probe] =
+            switches;
         TcpConfig {
             congestion,
             mss,
@@ -23,6 +24,10 @@ fn tcp_config() -> impl Strategy<Value = TcpConfig> {
             handshake,
             hystart,
             find_lost_repetitions,
+            prr,
+            f_rto,
+            rack,
+            tail_loss_probe,
             receive_window: window,
             ..TcpConfig::default()
         }

@@ -4,6 +4,7 @@ mod bbr;
 mod delivery;
 mod growth;
 mod path;
+mod rack;
 mod raw;
 mod recovery;
 mod reduction;

@@ -4,6 +4,7 @@
 //! the same code. [`sending`] works on the senders of flows, [`receiving`] on
 //! their receivers.
 
+mod options;
 mod queue;
 mod receiving;
 mod sending;
@@ -11,11 +12,12 @@ mod sending;
 pub use queue::FlowQueue;
 
 use crate::engine::time::SimTime;
+use crate::hosts::endpoints::options::Options;
 use crate::hosts::flow::{
     Flow, FlowKey, Flows, NONE, ReceiverEnd, ReceiverSide, ReceiverTransport, ReturnPath, Segmentation, SenderSide,
     SenderTransport, UNARMED,
 };
-use crate::network::packet::{Ahead, NO_SACK, Packet, UNKNOWN};
+use crate::network::packet::{Ahead, Packet, UNKNOWN};
 use crate::network::routes::ahead;
 use crate::record::ledger::Ledger;
 use std::collections::BTreeMap;
@@ -162,9 +164,8 @@ pub struct Endpoints {
     config: Config,
     /// Flows in progress.
     pub flows: Flows,
-    /// SACK blocks under way.
-    sacks: Vec<SackBlocks>,
-    free_sacks: Vec<u32>,
+    /// Options of acknowledgements under way.
+    options: Options,
     /// The second half of each split connection by its first half, until the first half has
     /// arrived.
     relays: BTreeMap<FlowKey, FlowKey>,
@@ -195,8 +196,7 @@ impl Endpoints {
             fabric,
             config,
             flows: Flows::default(),
-            sacks: vec![],
-            free_sacks: vec![],
+            options: Options::default(),
             relays: BTreeMap::new(),
             arrived: 0,
             path: IdealPath::default(),
@@ -236,7 +236,7 @@ impl Endpoints {
 
     /// The SACK blocks of a packet.
     pub(crate) fn sacks(&self, packet: &Packet) -> SackBlocks {
-        if packet.sack == NO_SACK { SackBlocks::NONE } else { self.sacks[packet.sack as usize] }
+        self.options.get(packet.options).sacks
     }
 
     /// The host that sent a packet.
@@ -440,9 +440,7 @@ impl Endpoints {
 
     /// A packet is lost. Its flow hears nothing, as in a real network.
     pub fn lost(&mut self, packet: Packet) {
-        if packet.sack != NO_SACK {
-            self.free_sacks.push(packet.sack);
-        }
+        self.options.take(packet.options);
         let flow = self.flows.get_mut(packet.flow);
         flow.in_flight -= 1;
         if let Some(log) = &mut self.log {

@@ -5,12 +5,13 @@
 //! only counted. Receivers do not know what their senders hold.
 
 use crate::engine::time::SimTime;
+use crate::hosts::endpoints::options::AckOptions;
 use crate::hosts::endpoints::{
     DATAGRAM_HEADER, Endpoints, FinishedFlow, HostAction, NotifyWhen, PacketEvent, Wire, path_hash,
 };
 use crate::hosts::flow::{FlowKey, ReceiverTransport, SenderTransport};
-use crate::network::packet::{NO_SACK, Packet, flags};
-use timeplane_transport::{Ack, Arrival, HEADER_BYTES, RepairReport, SackBlocks};
+use crate::network::packet::{Packet, flags};
+use timeplane_transport::{Ack, Arrival, HEADER_BYTES, RepairReport};
 
 impl Endpoints {
     /// A packet arrives at its destination, its last bit at `at`.
@@ -85,14 +86,9 @@ impl Endpoints {
         let key = packet.flow;
         let flow = self.flows.get_mut(key);
         let SenderTransport::Tcp(sender) = &mut flow.sender.transport else { unreachable!("a TCP flow") };
-        let sacks = if packet.sack == NO_SACK {
-            SackBlocks::NONE
-        } else {
-            self.free_sacks.push(packet.sack);
-            self.sacks[packet.sack as usize]
-        };
-        let ack =
-            Ack { ack: packet.seq, sacks, ece: packet.flags & flags::ECE != 0, syn: packet.flags & flags::SYN != 0 };
+        let AckOptions { sacks, window } = self.options.take(packet.options);
+        let has = |flag| packet.flags & flag != 0;
+        let ack = Ack { ack: packet.seq, sacks, window, ece: has(flags::ECE), syn: has(flags::SYN) };
         sender.on_ack(at.on_perfect_clock(), &ack);
         let is_first_half = self.relays.contains_key(&key);
         for rtt in sender.take_samples() {
@@ -166,15 +162,7 @@ impl Endpoints {
 
     /// Sends an acknowledgement.
     pub(super) fn acknowledge(&mut self, at: SimTime, key: FlowKey, ack: &Ack, wire: &mut impl Wire) {
-        let sack = if ack.sacks.is_empty() {
-            NO_SACK
-        } else if let Some(free) = self.free_sacks.pop() {
-            self.sacks[free as usize] = ack.sacks;
-            free
-        } else {
-            self.sacks.push(ack.sacks);
-            (self.sacks.len() - 1) as u32
-        };
+        let options = self.options.keep(ack);
         let flow = self.flows.get_mut(key);
         flow.in_flight += 1;
         flow.sent += 1;
@@ -188,7 +176,7 @@ impl Endpoints {
             hash: path_hash(path.hash, flow.sent, self.config.per_packet),
             bytes: ack.wire_bytes(),
             seq: ack.ack,
-            sack,
+            options,
             path: 0,
             flags: u16::from(class) << flags::CLASS_SHIFT
                 | flags::ACK

@@ -7,7 +7,7 @@ use crate::engine::time::SimTime;
 use crate::hosts::endpoints::{DATAGRAM_HEADER, Endpoints, PacketEvent, Transport, Wire, path_hash};
 use crate::hosts::flow::{Flow, FlowKey, ReceiverTransport, Segmentation, SenderTransport};
 use crate::network::link::LinkState;
-use crate::network::packet::{NO_SACK, Packet, flags};
+use crate::network::packet::{NO_OPTIONS, Packet, flags};
 use timeplane_model::Duration;
 use timeplane_transport::HEADER_BYTES;
 
@@ -20,7 +20,7 @@ fn data_packet(key: FlowKey, flow: &Flow, hash: u32, bytes: u32, seq: u64, flags
         hash,
         bytes,
         seq,
-        sack: NO_SACK,
+        options: NO_OPTIONS,
         path: 0,
         flags: flags | u16::from(flow.sender.class) << flags::CLASS_SHIFT,
         ahead: flow.sender.ahead,

@@ -1,0 +1,65 @@
+//! Takes back a recovery that nothing was lost in.
+//!
+//! Each repetition that was needless arrives twice, which the receiver reports (RFC 2883). When it
+//! has reported all of a recovery, the sender restores the window (RFC 3708 for the detection, and
+//! as Linux for the response, where RFC 4015 is more careful).
+
+use super::{Repair, Sender};
+use crate::Range;
+use crate::congestion::{Congestion, Window};
+
+/// The state before a recovery, kept until the next reduction.
+#[derive(Clone, Debug)]
+pub(super) struct Undo {
+    /// Repetitions below it belong to earlier recoveries.
+    from: u64,
+    /// Repetitions that are not reported as needless.
+    open: u32,
+    window: Window,
+    /// `None` for a control that models the path: it keeps its model.
+    congestion: Option<Congestion>,
+}
+
+impl Sender {
+    /// Keeps the state before a recovery changes it. A recovery of a steered sender is not undone.
+    pub(super) fn keep_for_undo(&mut self) {
+        let keeps = self.rack.is_some() && self.steered.is_none();
+        self.undo = keeps.then(|| {
+            Box::new(Undo {
+                from: self.una,
+                open: 0,
+                window: self.window,
+                congestion: self.delivery.is_none().then(|| self.congestion.clone()),
+            })
+        });
+    }
+
+    /// Takes the report of a segment that has arrived twice.
+    pub(super) fn note_needless(&mut self, duplicate: Range) {
+        let Some(undo) = &mut self.undo else { return };
+        if duplicate.start < undo.from || undo.open == 0 {
+            return;
+        }
+        undo.open -= 1;
+        if undo.open > 0 {
+            return;
+        }
+        let Some(undo) = self.undo.take() else { return };
+        self.window.cwnd = self.window.cwnd.max(undo.window.cwnd);
+        self.window.ssthresh = self.window.ssthresh.max(undo.window.ssthresh);
+        if let Some(congestion) = undo.congestion {
+            self.congestion = congestion;
+        }
+        self.reduction = None;
+        if self.repair == Repair::Fast {
+            self.end_repair();
+        }
+    }
+
+    /// Counts a repetition.
+    pub(super) fn note_repetition_to_undo(&mut self) {
+        if let Some(undo) = &mut self.undo {
+            undo.open += 1;
+        }
+    }
+}

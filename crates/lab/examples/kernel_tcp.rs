@@ -1,7 +1,7 @@
 //! TCP of the kernel over an emulated link, as an oracle for the simulator's TCP.
 //!
 //! It reads a question from standard input and writes the answer to standard output, both in JSON.
-//! `benches/peers/linux/compare.py` asks the same questions of the simulator. Needs root.
+//! `benches/peers/tcp` asks ns-3 and the simulator the same questions. Needs root.
 
 use serde::{Deserialize, Serialize};
 use socket2::{Domain, Socket, Type};

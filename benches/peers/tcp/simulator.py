@@ -23,7 +23,8 @@ def scenario(question: Question, preset: str, keys: list[str]) -> str:
     # Half of the losses are on the sender's link, as bit errors are the same on all links.
     bits = -math.log1p(-question.loss) / 2 / (8 * MTU)
     mark = f'switch.ecn = "{round(question.mark * MTU)} B"' if question.mark else ""
-    tcp = [f'congestion = "{question.congestion}"', f'preset = "{preset}"', *["ecn = true"] * bool(mark), *keys]
+    window = ['receive_window = "8 MB"', "window_growth = false"]
+    tcp = [f'congestion = "{question.congestion}"', f'preset = "{preset}"', *window, *["ecn = true"] * bool(mark), *keys]
     return f"""
 [fabric]
 rate = "10 Gb/s"

@@ -1214,7 +1214,8 @@ class Raw(Values):
 #: Set of defaults for TCP.
 #:
 #: - ``"rfc"``: RFC 5681, 6298, 6675 and the control's own RFC, without later improvements.
-#: - ``"linux"``: Linux: its timeout, growth only of windows that limit, HyStart++, PRR and F-RTO.
+#: - ``"linux"``: Linux: its timeout, growth only of windows that limit, HyStart++, RACK-TLP, PRR,
+#:   F-RTO and a receive window that grows.
 #: - ``"datacenter"``: As `linux`, with a minimum timeout of 5 ms, and ECN where switches mark.
 TcpPreset: TypeAlias = Literal["rfc", "linux", "datacenter"]
 
@@ -1257,7 +1258,7 @@ class Tcp(Values):
     _reads: ClassVar[dict[str, str]] = {"delayed_ack": "DelayedAck"}
 
     preset: TcpPreset | None = None
-    """Set of defaults for the keys whose description names presets; default: `rfc`."""
+    """Set of defaults for the keys whose description names presets; default: `linux`."""
     congestion: Congestion = "cubic"
     """Congestion control."""
     initial_window: int = 10
@@ -1288,6 +1289,10 @@ class Tcp(Values):
     """Grow the window only while it limits the sender, as in Linux. Otherwise it also grows while
     three quarters of it are in use. Default: false in preset `rfc`, true in others.
     """
+    byte_counting: bool | None = None
+    """Let NewReno and DCTCP count acknowledged bytes instead of acknowledgements, which may be delayed
+    (RFC 3465). Default: false in preset `rfc`, true in others.
+    """
     w_max_from_cwnd: bool | None = None
     """Let CUBIC return to the window before a loss instead of the bytes then in flight (RFC 9438,
     section 4.6). Default: false in preset `rfc`, true in others.
@@ -1300,10 +1305,24 @@ class Tcp(Values):
     """Recognize timeouts without a loss, and undo their effect (F-RTO, RFC 5682). Default: false in
     preset `rfc`, true in others.
     """
+    rack: bool | None = None
+    """Find losses by the time of sending instead of by counts, with a window for reordering that
+    adapts (RACK, RFC 8985). Default: false in preset `rfc` and without SACK, true otherwise.
+    """
+    tail_loss_probe: bool | None = None
+    """Ask for an acknowledgement after two silent round trips, so that a loss at the end of a flight
+    needs no timeout (RFC 8985, section 7). Default: as `rack`.
+    """
     handshake: bool = True
     """Open each flow with SYN and SYN-ACK, which count in its completion time."""
     receive_window: Bytes | None = None
-    """Receive window; default: unlimited."""
+    """Receive window, or the most of one that grows. Default: 3 MB for one that grows, about half of
+    the buffer in Linux (`net.ipv4.tcp_rmem`); unlimited otherwise.
+    """
+    window_growth: bool | None = None
+    """Start with a receive window of 64 KiB, and enlarge it while more arrives in a round trip.
+    Default: false in preset `rfc`, true in others.
+    """
 
 
 #: Transport of flows.

@@ -495,6 +495,9 @@ impl Sender {
         } else if self.connection == Connection::SynSent {
             let rtt = now - self.release;
             self.rtt.sample(rtt, 0, 0);
+            if let Some(rack) = &mut self.rack {
+                rack.opened(rtt);
+            }
             self.congestion.on_open(rtt);
         }
         self.connection = Connection::Open;

@@ -53,6 +53,11 @@ impl Rack {
         Self { quarters: 1, ..Self::default() }
     }
 
+    /// The round trip of the SYN is the first one.
+    pub(super) fn opened(&mut self, rtt: Duration) {
+        self.min_rtt = rtt;
+    }
+
     /// A segment that ends at `end` has arrived, of which the sender had not known (steps 1 to 3 of
     /// section 6.2).
     pub(super) fn arrived(&mut self, now: Time, record: &Record, end: u64) {

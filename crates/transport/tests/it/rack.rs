@@ -115,6 +115,23 @@ fn a_lost_repetition_is_repeated() {
     assert_eq!((sender.retransmissions(), sender.timeouts(), sender.ssthresh()), (2, 0, threshold));
 }
 
+/// Whether a repetition has arrived is judged by the least round trip, of which the SYN's is the
+/// first: data waits in queues that the SYN has not seen.
+#[test]
+fn a_repetition_may_be_faster_than_other_data() {
+    let mut sender = Sender::new(&TcpConfig { handshake: true, ..tcp(true) }, 10 * MSS);
+    sender.start(Time::ZERO);
+    assert!(sender.poll(Time::ZERO).is_some_and(|s| s.syn));
+    sender.on_ack(ms(50), &Ack { syn: true, ..Ack::default() });
+    assert_eq!(seqs(&mut sender, ms(50)).len(), 10);
+    // The first and the last one are lost. Nothing was sent after the last one yet.
+    sender.on_ack(ms(150), &sacked(0, &[(1, 9)]));
+    assert_eq!(seqs(&mut sender, ms(150)), [0]);
+    // The repetition took 60 ms, other data 100 ms: it shows that the last segment is lost.
+    sender.on_ack(ms(210), &ack(9));
+    assert_eq!(seqs(&mut sender, ms(210)), [9]);
+}
+
 /// The last three segments of a flow are lost. The probe leaves after two round trips; RACK then
 /// finds the other losses. Without it, the flow waits for its timeout of 200 ms.
 #[test]

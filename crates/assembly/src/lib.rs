@@ -7,6 +7,7 @@
 //! To add a plan, write a module here with a type that implements [`PlanAgents`], and add its arm
 //! to [`assemble`].
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 #![forbid(unsafe_code)]
 
 mod circuits;

@@ -216,6 +216,7 @@ impl<D: Driver> Experiment<D> {
     }
 
     /// Runs one run on this thread while another one passes on `cancel` and reports progress.
+    #[expect(clippy::disallowed_methods, reason = "a thread watches the run")]
     fn one_watched(
         &self,
         run: usize,

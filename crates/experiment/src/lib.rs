@@ -13,6 +13,8 @@
 //! - [`ExitCode`]: the exit codes of every command that runs a scenario.
 //! - [`say!`]: a message to the user.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod answer;
 pub mod checks;
 mod comparison;
@@ -21,6 +23,7 @@ mod error;
 mod exit;
 mod experiment;
 mod manifest;
+#[expect(clippy::disallowed_methods, reason = "it runs several runs at once and waits for them")]
 mod parallel;
 mod planned;
 mod say;

@@ -107,6 +107,7 @@ pub(crate) fn values(point: &Point) -> IndexMap<String, String> {
 
 /// A hash of the files that a workload and a scheme's fabric name: a run with a changed file has
 /// another key. Bundled files are a part of the program.
+#[expect(clippy::disallowed_methods, reason = "it reads the workload's files")]
 fn digest(scenario: &Scenario, scheme: &str, base: &Path) -> String {
     let json = serde_json::to_value(&scenario.workload).expect("a workload is JSON");
     let seen = scenario.seen_by(scheme);

@@ -25,7 +25,7 @@
 //!
 //! [`wire`] encodes all messages, and the Ethernet and REACToR frames that gate hosts, as bytes.
 
-#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod agent;
 mod circuits;

@@ -86,8 +86,8 @@ fn distribution<R: Row>(
 
 /// Times from `least` to `most`, inclusive, ascending.
 fn axis(least: i64, most: i64) -> Vec<i64> {
-    let (from, to) = ((least.max(1) as f64).ln(), (most.max(1) as f64).ln());
-    let place = |i: usize| (from + (to - from) * i as f64 / (PLACES - 1) as f64).exp().round() as i64;
+    let (from, to) = (libm::log(least.max(1) as f64), libm::log(most.max(1) as f64));
+    let place = |i: usize| libm::exp(from + (to - from) * i as f64 / (PLACES - 1) as f64).round() as i64;
     let mut axis: Vec<i64> = (0..PLACES).map(place).map(|x| x.clamp(least, most)).collect();
     // The ends are exact, without rounding errors.
     axis[0] = least;

@@ -9,6 +9,8 @@
 //! the charts from packed tables. A page depends only on the results: it has no time, host name or
 //! path.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod answer;
 mod distributions;
 mod error;
@@ -92,6 +94,7 @@ impl ReportPage {
 ///
 /// # Errors
 /// If the file system fails; no partial file is left.
+#[expect(clippy::disallowed_methods, reason = "it writes the page")]
 pub fn write(path: &Path, html: &str) -> Result<(), ReportError> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     // Two reports at once do not write into each other.

@@ -63,25 +63,29 @@ pub fn show_relative(value: f64, half_width: Option<f64>) -> String {
     with_half_width(100.0 * value, half_width.map(|h| 100.0 * h), decimals, "%", true)
 }
 
-/// The number of decimals with which a value has three digits.
+/// What the last decimal counts, by the number of decimals. [`visible`] adds up to two to the four
+/// of [`decimals`].
+const UNIT_OF_DECIMAL: [f64; 7] = [1.0, 0.1, 0.01, 1e-3, 1e-4, 1e-5, 1e-6];
+
+/// The number of decimals with which a value has three digits, 4 at most.
 fn decimals(value: f64) -> usize {
     if value == 0.0 || !value.is_finite() {
         return 0;
     }
     // 9.996 is written 10.0, not 10.00.
-    let magnitude = (value.abs() * 1.000_500_1).log10().floor() as i32;
-    (2 - magnitude).clamp(0, 4) as usize
+    let rounded = value.abs() * 1.000_500_1;
+    [100.0, 10.0, 1.0, 0.1].iter().position(|&least| rounded >= least).unwrap_or(4)
 }
 
 /// Adds up to two decimals if they make the half-width visible.
 fn visible(decimals: usize, half_width: Option<f64>) -> usize {
-    let shows = |decimals: &usize| half_width.is_some_and(|h| h >= 0.5 * 0.1f64.powi(*decimals as i32));
+    let shows = |decimals: &usize| half_width.is_some_and(|h| h >= 0.5 * UNIT_OF_DECIMAL[*decimals]);
     (decimals..=decimals + 2).find(shows).unwrap_or(decimals)
 }
 
 fn with_half_width(value: f64, half_width: Option<f64>, decimals: usize, unit: &str, sign: bool) -> String {
     // No "-0.0".
-    let value = if value.abs() < 0.5 * 0.1f64.powi(decimals as i32) { 0.0 } else { value };
+    let value = if value.abs() < 0.5 * UNIT_OF_DECIMAL[decimals] { 0.0 } else { value };
     let mut text = if sign && value != 0.0 { format!("{value:+.decimals$}") } else { format!("{value:.decimals$}") };
     if let Some(h) = half_width {
         text += &format!(" ± {h:.decimals$}");

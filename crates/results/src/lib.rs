@@ -14,16 +14,21 @@
 //! All files depend on the rows only: they hold no wall-clock time and no host name, and never
 //! follow the order of a hash map.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod distribution;
 mod error;
 mod human;
 mod metric;
 pub mod pcapng;
 mod perfetto;
+#[expect(clippy::disallowed_methods, reason = "it reads results")]
 mod reader;
 mod recorder;
 pub mod stats;
+#[expect(clippy::disallowed_methods, reason = "it keeps results")]
 mod store;
+mod student;
 mod summary;
 pub mod tables;
 pub mod timeline;

@@ -4,7 +4,8 @@
 //! Values within one run are not independent: use [`batch_means`] for them.
 
 use serde::{Deserialize, Serialize};
-use statrs::distribution::{ContinuousCDF, StudentsT};
+
+use crate::student::{below, quantile};
 
 /// The default confidence level of intervals.
 pub const LEVEL: f64 = 0.95;
@@ -88,17 +89,13 @@ fn standard_error(values: &[f64], mean: f64) -> Option<f64> {
     Some((squares / (n - 1) as f64 / n as f64).sqrt())
 }
 
-fn student(freedom: usize) -> StudentsT {
-    StudentsT::new(0.0, 1.0, freedom as f64).expect("at least one degree of freedom")
-}
-
 /// The `p`-quantile of Student's t distribution.
 ///
 /// # Panics
 /// If `p` is not between 0 and 1, or `freedom` is 0.
 pub fn t_quantile(p: f64, freedom: usize) -> f64 {
     assert!(p > 0.0 && p < 1.0, "probability {p} is not between 0 and 1");
-    student(freedom).inverse_cdf(p)
+    quantile(p, freedom)
 }
 
 /// A difference between two schemes with the same traffic.
@@ -136,7 +133,7 @@ pub fn p_value(values: &[f64]) -> Option<f64> {
     if error == 0.0 {
         return Some(if mean == 0.0 { 1.0 } else { 0.0 });
     }
-    Some(2.0 * student(values.len() - 1).cdf(-(mean / error).abs()))
+    Some(2.0 * below(-(mean / error).abs(), values.len() - 1))
 }
 
 /// Corrects the p-values of several tests, so that with probability `1 - a` no test of a true null
@@ -187,7 +184,7 @@ pub fn equivalence(values: &[f64], baseline: &[f64], margin: f64, level: f64) ->
         if mean.abs() < margin { 0.0 } else { 1.0 }
     } else {
         // The nearer edge of the margin decides.
-        student(differences.len() - 1).cdf((mean.abs() - margin) / error)
+        below((mean.abs() - margin) / error, differences.len() - 1)
     };
     Some(Equivalence { p_value, margin, equivalent: p_value < 1.0 - level })
 }

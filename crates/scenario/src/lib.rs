@@ -5,6 +5,8 @@
 //! unit. A choice among alternatives is a table with one key, the name of the alternative:
 //! `topology.leaf_spine = { leaves = 4, hosts_per_leaf = 30, spines = 3 }`.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod capture;
 mod change;
 mod check;
@@ -15,6 +17,7 @@ mod error;
 mod fabric;
 mod failure;
 mod flyways;
+#[expect(clippy::disallowed_methods, reason = "it reads scenario files")]
 mod load;
 mod own_fabric;
 mod proxy;

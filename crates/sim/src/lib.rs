@@ -4,7 +4,10 @@
 //! A run is single-threaded and deterministic: the same scenario, scheme and seed give the same
 //! bytes on any machine. Independent runs share only the parsed files of their workload.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 pub mod air;
+#[expect(clippy::disallowed_methods, reason = "it measures this machine")]
 pub mod bench;
 mod circuit;
 mod control;

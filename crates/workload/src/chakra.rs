@@ -28,6 +28,7 @@ use timeplane_scenario::{ChakraTrace, Collective};
 const MOST_RANKS: u32 = 1 << 16;
 
 /// The existing files of a Chakra trace, by rank. File names are relative to `base`.
+#[expect(clippy::disallowed_methods, reason = "it lists a folder")]
 pub fn chakra_files(prefix: &str, base: &Path) -> BTreeMap<u32, PathBuf> {
     let path = base.join(prefix);
     let (Some(folder), Some(stem)) = (path.parent(), path.file_name()) else { return BTreeMap::new() };
@@ -89,6 +90,7 @@ pub(crate) fn load(
 }
 
 /// Reads the files of all ranks.
+#[expect(clippy::disallowed_methods, reason = "it reads the files of a trace")]
 fn read(spec: &ChakraTrace, base: &Path, hosts: u32) -> Result<Vec<Rank>, WorkloadError> {
     let found = chakra_files(&spec.prefix, base);
     let file = |rank: u32| base.join(format!("{}.{rank}.et", spec.prefix)).display().to_string();

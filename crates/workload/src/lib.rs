@@ -8,6 +8,8 @@
 //! Results are the same on every machine: the code uses integers, IEEE additions, multiplications
 //! and divisions, and logarithms built from these alone.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod bounds;
 mod bundled;
 mod cdf;
@@ -20,6 +22,7 @@ mod error;
 mod flows;
 mod graph;
 mod ideal;
+#[expect(clippy::disallowed_methods, reason = "it reads input files")]
 mod input;
 mod matrix;
 mod moves;

@@ -40,7 +40,8 @@ impl Steps {
         order.sort_by_key(|&n| (starts[n as usize], n));
         let all = i128::from(bound) * i128::from(count);
         if all > i128::from(LATEST / 2) {
-            let found = format!("{count} steps of at least {}", Duration::from_ps(bound));
+            let steps = if count == 1 { "a step".to_owned() } else { format!("{count} steps") };
+            let found = format!("{steps} of {}", at_least(bound));
             return Err(WorkloadError::Value { key, found, allowed: "less than 26 days in all".to_owned() });
         }
         let collectives = collectives(&graph, &lengths, &starts);
@@ -99,6 +100,16 @@ impl Steps {
         let (step, collective) = (coflow.0.checked_div(each)?, coflow.0.checked_rem(each)?);
         let begin = self.bound * i64::from(step);
         (step < self.count).then(|| Duration::from_ps(begin + self.collectives[collective as usize].1))
+    }
+}
+
+/// A lower bound on a time for a message. Sums of times stop at the largest one.
+fn at_least(ps: i64) -> String {
+    let seconds = Duration::from_ps(ps).as_secs_f64();
+    match ps {
+        i64::MAX => "more than 106 days".to_owned(),
+        _ if seconds >= 86_400.0 => format!("at least {:.1} days", seconds / 86_400.0),
+        _ => format!("at least {seconds:.1} s"),
     }
 }
 

@@ -11,10 +11,10 @@ use super::fluid::Fluid;
 use super::places::Way;
 
 /// Powers of a full balance in order, with the number of rounds over all pairs for each.
-const POWERS: [i32; 4] = [4, 16, 64, 256];
+const POWERS: [u32; 4] = [4, 16, 64, 256];
 const ROUNDS: usize = 12;
 /// Power of a quick balance during a trial.
-pub(super) const TRIAL_POWER: i32 = 64;
+pub(super) const TRIAL_POWER: u32 = 64;
 /// Number of halvings of a line search.
 const HALVINGS: usize = 24;
 /// Relative difference below which prices count as equal.
@@ -35,7 +35,7 @@ impl Fluid {
     }
 
     /// Runs a few rounds at a high power, over all pairs or over those that can use one link.
-    pub(super) fn rounds(&mut self, power: i32, rounds: usize, only: Option<usize>) {
+    pub(super) fn rounds(&mut self, power: u32, rounds: usize, only: Option<usize>) {
         let racks = only.and_then(|slot| self.links[slot]).map(|l| (l.a, l.b));
         let touched = |k: &usize| {
             let (from, to) = (self.pairs[*k].from, self.pairs[*k].to);
@@ -59,17 +59,17 @@ impl Fluid {
     }
 
     /// The power mean of all times without its division: slightly more than the longest time.
-    pub(super) fn soft(&self, power: i32) -> f64 {
+    pub(super) fn soft(&self, power: u32) -> f64 {
         let most = self.busiest();
         if most == 0.0 {
             return 0.0;
         }
-        let sum: f64 = (0..self.load.len()).map(|p| (self.takes(p) / most).powi(power)).sum();
+        let sum: f64 = (0..self.load.len()).map(|p| to_power(self.takes(p) / most, power)).sum();
         // A series expansion of the root near 1 would do, but a few Newton steps are as simple, and
         // exact.
         let mut root = 1.0 + (sum - 1.0) / f64::from(power);
         for _ in 0..40 {
-            let step = (root - sum / root.powi(power - 1)) / f64::from(power);
+            let step = (root - sum / to_power(root, power - 1)) / f64::from(power);
             root -= step;
             if step.abs() < 1e-14 {
                 break;
@@ -150,16 +150,29 @@ struct Choice {
     bytes: f64,
 }
 
+/// `x^n` by squaring. The products and their order are fixed, which those of `f64::powi` are not.
+fn to_power(x: f64, n: u32) -> f64 {
+    let (mut power, mut square, mut left) = (1.0, x, n);
+    while left > 0 {
+        if left & 1 == 1 {
+            power *= square;
+        }
+        square *= square;
+        left >>= 1;
+    }
+    power
+}
+
 /// Cost of one more byte by place: the slope of the sum of powers.
 struct Prices {
-    power: i32,
+    power: u32,
     /// Number of seconds that count as 1.
     unit: f64,
     price: Vec<f64>,
 }
 
 impl Prices {
-    fn of(fluid: &Fluid, power: i32) -> Self {
+    fn of(fluid: &Fluid, power: u32) -> Self {
         let unit = fluid.busiest().max(f64::MIN_POSITIVE);
         let mut prices = Self { power, unit, price: vec![0.0; fluid.load.len()] };
         (0..prices.price.len()).for_each(|p| prices.refresh(fluid, p));
@@ -168,7 +181,7 @@ impl Prices {
     fn at(&self, fluid: &Fluid, place: usize, more: f64) -> f64 {
         let time = fluid.setup[place] + (fluid.load[place] + more).max(0.0) / fluid.rate[place];
         // Limited, so that sums of prices stay finite.
-        (time / self.unit).min(10.0).powi(self.power - 1) / fluid.rate[place]
+        to_power((time / self.unit).min(10.0), self.power - 1) / fluid.rate[place]
     }
     fn refresh(&mut self, fluid: &Fluid, place: usize) {
         self.price[place] = self.at(fluid, place, 0.0);

@@ -22,6 +22,7 @@ const UNBOUNDED: Duration = Duration::from_secs(60);
 /// # Errors
 ///
 /// If the file cannot be read or is invalid.
+#[expect(clippy::disallowed_methods, reason = "it reads a file")]
 pub fn read_beams(file: &str, base: &Path) -> Result<BeamTrace, AirError> {
     let path = base.join(file);
     let text = std::fs::read_to_string(&path).map_err(|source| AirError::File { file: path, source })?;

@@ -94,7 +94,7 @@ impl Kind {
             limit: line_time(limit),
             ecn: line_time(ecn),
             rate,
-            ln_byte_survival: 8.0 * (-spec.bit_error).ln_1p(),
+            ln_byte_survival: 8.0 * libm::log1p(-spec.bit_error),
         }
     }
 }
@@ -311,7 +311,7 @@ impl LinkState {
     /// The probability that a frame of `wire` bytes arrives without errors; `None` on a clean link.
     #[inline]
     pub fn survival(&self, wire: u32) -> Option<f64> {
-        (self.kind.special & special::ERRORS != 0).then(|| (self.kind.ln_byte_survival * f64::from(wire)).exp())
+        (self.kind.special & special::ERRORS != 0).then(|| libm::exp(self.kind.ln_byte_survival * f64::from(wire)))
     }
 
     /// Wire bytes of a packet of `bytes`.

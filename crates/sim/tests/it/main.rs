@@ -12,6 +12,7 @@ mod collectives;
 mod common;
 mod conservation;
 mod controllers;
+mod digests;
 mod fabrics;
 mod failures;
 mod faults;

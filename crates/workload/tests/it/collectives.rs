@@ -49,6 +49,25 @@ fn load(workload: &Workload, hosts: u32) -> Result<Source, WorkloadError> {
     Source::load(workload, Path::new(env!("CARGO_TARGET_TMPDIR")), &fabric(hosts), MTU)
 }
 
+/// Times of steps that are too long are in words for people, also if they are longer than any sum
+/// of times can be.
+#[test]
+fn steps_that_take_too_long_are_refused() {
+    let ring = |bytes, steps, compute| {
+        let spec = collective(Collective::AllReduce, CollectiveAlgorithm::Ring, bytes);
+        Workload::Collective(CollectiveSpec { steps, compute, ..spec })
+    };
+    let second = Duration::from_ps(1_000_000_000_000);
+    for (workload, found) in [
+        (ring(1_000, 1, second * 86_400 * 30), "a step of at least 30.0 days"),
+        (ring(1_000, 1_000, second * 3_600), "1000 steps of at least 3600.0 s"),
+        (ring(1_000_000_000_000_000_000, 1, Duration::ZERO), "a step of more than 106 days"),
+    ] {
+        let message = load(&workload, 4).expect_err("it is refused").to_string();
+        assert_eq!(message, format!("workload.collective.steps is {found}: less than 26 days in all"));
+    }
+}
+
 /// The folder of bundled traces.
 fn data(name: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/collectives");

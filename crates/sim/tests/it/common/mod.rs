@@ -78,6 +78,16 @@ pub fn load(text: &str) -> Loaded {
     }
 }
 
+/// A scenario's file.
+pub fn load_from(file: &Path) -> Loaded {
+    Loaded::from_file(file, &[]).unwrap_or_else(|e| panic!("{}: {e}", file.display()))
+}
+
+/// Runs one scheme of a loaded scenario with one seed; tables in memory.
+pub fn run_loaded(loaded: &Loaded, scheme: &str, seed: u64) -> Ran {
+    simulated(loaded, scheme, seed, false, Recorder::memory()).unwrap_or_else(|e| panic!("{scheme}: {e}"))
+}
+
 /// Runs one scheme with one seed; tables in memory.
 pub fn run(text: &str, scheme: &str, seed: u64) -> Ran {
     try_run(text, scheme, seed).unwrap_or_else(|e| panic!("{e}\n{text}"))
@@ -106,7 +116,10 @@ fn run_as(text: &str, scheme: &str, seed: u64, by_packets: bool) -> Result<Ran, 
 }
 
 fn run_with(text: &str, scheme: &str, seed: u64, by_packets: bool, recorder: Recorder) -> Result<Ran, RunError> {
-    let loaded = load(text);
+    simulated(&load(text), scheme, seed, by_packets, recorder)
+}
+
+fn simulated(loaded: &Loaded, scheme: &str, seed: u64, by_packets: bool, recorder: Recorder) -> Result<Ran, RunError> {
     let scenario = &loaded.scenario;
     let fabric = Arc::new(scenario.fabric.build().expect("a fabric"));
     let source = Source::load(&scenario.workload, &loaded.base, &fabric, scenario.fabric.mtu).expect("a workload");

@@ -516,7 +516,7 @@ impl Reference {
         if let Some(stream) = &mut self.ports[link as usize].errors {
             let uniform = (stream.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
             let wire = f64::from(spec.framing.wire(packet.bytes));
-            if uniform >= (8.0 * (-spec.bit_error).ln_1p() * wire).exp() {
+            if uniform >= libm::exp(8.0 * libm::log1p(-spec.bit_error) * wire) {
                 packet.flags |= flags::CORRUPT;
             }
         }

@@ -87,7 +87,7 @@ impl Sender {
             record.copies -= 1;
             self.pipe -= len;
             if let Some(delivery) = &mut self.delivery {
-                delivery.lost(len);
+                delivery.lost(0, len);
             }
         }
         self.repeat_head = true;
@@ -137,7 +137,7 @@ impl Sender {
             let len = u64::from(self.segment_len(self.head));
             self.pipe -= len;
             if let Some(delivery) = &mut self.delivery {
-                delivery.lost(len);
+                delivery.lost(0, len);
             }
             self.records[0].copies = 0;
             self.repeat_head = true;
@@ -153,6 +153,7 @@ impl Sender {
     pub(super) fn collapse(&mut self) {
         let flight = self.flight(self.next - self.una);
         self.begin_judging();
+        self.note_timeout();
         self.reduction = None;
         self.congestion.on_timeout(&mut self.window, flight, !self.head_timed_out);
         self.head_timed_out = true;

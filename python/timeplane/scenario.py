@@ -1226,7 +1226,9 @@ TcpPreset: TypeAlias = Literal["rfc", "linux", "datacenter"]
 #: - ``"dctcp"``: DCTCP: reduces by the share of marked bytes (RFC 8257).
 #: - ``"bbr"``: BBR version 1: a model of the path's rate and round trip; it always paces (Cardwell,
 #:   2016).
-Congestion: TypeAlias = Literal["new_reno", "cubic", "dctcp", "bbr"]
+#: - ``"bbr3"``: BBR version 3: version 1 with bounds from losses, and rarer probes alongside CUBIC
+#:   (draft-ietf-ccwg-bbr-06).
+Congestion: TypeAlias = Literal["new_reno", "cubic", "dctcp", "bbr", "bbr3"]
 
 #: How the retransmission timeout follows from round-trip times.
 #:
@@ -1277,7 +1279,7 @@ class Tcp(Values):
     """Use selective acknowledgements."""
     ecn: bool | None = None
     """Ask switches to mark packets instead of dropping them (RFC 3168); DCTCP always does. Default:
-    false; true in preset `datacenter`, except for BBR.
+    false; true in preset `datacenter`, except for version 1 of BBR.
     """
     pacing: bool = False
     """Spread each window over its round trip."""

@@ -35,7 +35,7 @@ pub struct Tcp {
     /// Use selective acknowledgements.
     pub sack: bool,
     /// Ask switches to mark packets instead of dropping them (RFC 3168); DCTCP always does.
-    /// Default: false; true in preset `datacenter`, except for BBR.
+    /// Default: false; true in preset `datacenter`, except for version 1 of BBR.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ecn: Option<bool>,
     /// Spread each window over its round trip.

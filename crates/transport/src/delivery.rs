@@ -35,6 +35,28 @@ pub struct RateSample {
     pub is_recovering: bool,
     /// Losses are being repaired after duplicates.
     pub is_fast_recovery: bool,
+    /// The window was full at some time in the last round trip.
+    pub window_limited: bool,
+    /// Bytes in the network when the newest acknowledged segment was sent, with that segment. Zero
+    /// unless the control [weighs losses](crate::congestion::CongestionControl::weighs_losses).
+    pub tx_in_flight: u64,
+    /// Bytes found lost since that segment was sent. Zero unless the control weighs losses.
+    pub lost: u64,
+}
+
+/// A segment that counts as lost, for a congestion control that weighs losses.
+#[derive(Clone, Copy, Debug)]
+pub struct LostSegment {
+    /// Its number in the flow, from zero.
+    pub number: u64,
+    /// Its bytes.
+    pub len: u64,
+    /// Bytes in the network when it was sent, with itself.
+    pub tx_in_flight: u64,
+    /// Bytes found lost since it was sent, with itself.
+    pub lost: u64,
+    /// It was sent while the application limited the sender, or while that was steered.
+    pub app_limited: bool,
 }
 
 /// The connection's state when a segment was sent (section 3.1.2 of the draft).
@@ -48,8 +70,32 @@ struct Stamp {
     repeated: bool,
 }
 
+/// What a control that weighs losses knows about the time when a segment was sent.
+#[derive(Clone, Copy, Debug, Default)]
+struct AtSending {
+    /// Bytes in the network, with the segment.
+    in_flight: u64,
+    /// Bytes found lost so far.
+    lost: u64,
+}
+
+/// Relates losses to what was in the network (draft-ietf-ccwg-bbr-06, section 4.1.2.2).
+#[derive(Clone, Debug, Default)]
+struct Losses {
+    /// One for each record of the sender.
+    sent: VecDeque<AtSending>,
+    /// Number of the first record's segment in the flow.
+    first: u64,
+    /// Bytes found lost so far; repetitions count each time.
+    lost: u64,
+    /// Of the newest segment that the current acknowledgement covers.
+    newest: AtSending,
+    /// Lost segments that the control does not know yet.
+    found: Vec<LostSegment>,
+}
+
 /// Counts delivered bytes and takes a sample with each acknowledgement. Uses 40 bytes per
-/// outstanding segment.
+/// outstanding segment, and 16 more if the control weighs losses.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Delivery {
     /// One stamp for each record of the sender.
@@ -61,6 +107,9 @@ pub(crate) struct Delivery {
     /// Samples are limited by the application until more than this is delivered; zero if they are
     /// not.
     limited_until: u64,
+    /// The window was full less than a round trip ago until more than this is delivered.
+    full_until: u64,
+    losses: Option<Losses>,
     min_rtt: Option<Duration>,
     // State of the current acknowledgement:
     newest: Option<Stamp>,
@@ -69,6 +118,11 @@ pub(crate) struct Delivery {
 }
 
 impl Delivery {
+    /// Relates losses to what was in the network if `weighs_losses`.
+    pub(crate) fn new(weighs_losses: bool) -> Self {
+        Self { losses: weighs_losses.then(Losses::default), ..Self::default() }
+    }
+
     fn stamp(&self, now: Time, steered: bool, repeated: bool) -> Stamp {
         Stamp {
             sent: now,
@@ -80,18 +134,25 @@ impl Delivery {
         }
     }
 
-    /// A segment is sent; `first` if nothing was outstanding.
-    pub(crate) fn sent(&mut self, now: Time, first: bool, steered: bool) {
+    /// A segment is sent; `first` if nothing was outstanding. With it, `in_flight` bytes are in the
+    /// network.
+    pub(crate) fn sent(&mut self, now: Time, first: bool, steered: bool, in_flight: u64) {
         if first {
             self.first_sent = now;
             self.delivered_at = now;
         }
         self.stamps.push_back(self.stamp(now, steered, false));
+        if let Some(losses) = &mut self.losses {
+            losses.sent.push_back(AtSending { in_flight, lost: losses.lost });
+        }
     }
 
-    /// The `i`th outstanding segment is repeated.
-    pub(crate) fn sent_again(&mut self, i: usize, now: Time, steered: bool) {
+    /// The `i`th outstanding segment is repeated. With it, `in_flight` bytes are in the network.
+    pub(crate) fn sent_again(&mut self, i: usize, now: Time, steered: bool, in_flight: u64) {
         self.stamps[i] = self.stamp(now, steered, true);
+        if let Some(losses) = &mut self.losses {
+            losses.sent[i] = AtSending { in_flight, lost: losses.lost };
+        }
     }
 
     /// The `i`th outstanding segment is acknowledged for the first time, selectively or not.
@@ -100,16 +161,50 @@ impl Delivery {
         self.newly_delivered += len;
         if self.newest.is_none_or(|newest| (newest.delivered, newest.sent) < (stamp.delivered, stamp.sent)) {
             self.newest = Some(stamp);
+            if let Some(losses) = &mut self.losses {
+                losses.newest = losses.sent[i];
+            }
         }
     }
 
     /// The first outstanding segment is cumulatively acknowledged.
     pub(crate) fn pop(&mut self) {
         self.stamps.pop_front();
+        if let Some(losses) = &mut self.losses {
+            losses.sent.pop_front();
+            losses.first += 1;
+        }
     }
 
-    pub(crate) fn lost(&mut self, len: u64) {
+    /// An acknowledgement shows that a copy of the `i`th outstanding segment, of `len` bytes, is
+    /// lost.
+    pub(crate) fn lost(&mut self, i: usize, len: u64) {
         self.newly_lost += len;
+        self.lost_by_timeout(i, len);
+    }
+
+    /// A timeout makes a copy of the `i`th outstanding segment count as lost.
+    pub(crate) fn lost_by_timeout(&mut self, i: usize, len: u64) {
+        let Some(losses) = &mut self.losses else { return };
+        losses.lost += len;
+        let AtSending { in_flight, lost } = losses.sent[i];
+        losses.found.push(LostSegment {
+            number: losses.first + i as u64,
+            len,
+            tx_in_flight: in_flight,
+            lost: losses.lost - lost,
+            app_limited: self.stamps[i].app_limited,
+        });
+    }
+
+    /// Takes out the segments that were found lost since the last call.
+    pub(crate) fn take_lost(&mut self) -> Vec<LostSegment> {
+        self.losses.as_mut().map_or_else(Vec::new, |losses| core::mem::take(&mut losses.found))
+    }
+
+    /// The window is full, with `in_flight` bytes in the network.
+    pub(crate) fn full(&mut self, in_flight: u64) {
+        self.full_until = self.delivered + in_flight;
     }
 
     /// The sender has nothing to send, with fewer bytes in the network than it might have.
@@ -144,6 +239,10 @@ impl Delivery {
             let plausible = interval > Duration::ZERO && self.min_rtt.is_none_or(|least| interval >= least);
             plausible.then(|| rate_of(self.delivered - newest.delivered, interval))
         });
+        let (tx_in_flight, lost) = match &self.losses {
+            Some(losses) if newest.is_some() => (losses.newest.in_flight, losses.lost - losses.newest.lost),
+            _ => (0, 0),
+        };
         Some(RateSample {
             now,
             rate,
@@ -157,6 +256,9 @@ impl Delivery {
             prior_in_flight: 0,
             is_recovering: false,
             is_fast_recovery: false,
+            window_limited: self.delivered <= self.full_until,
+            tx_in_flight,
+            lost,
         })
     }
 }
@@ -181,7 +283,7 @@ mod tests {
     fn the_slower_of_sending_and_arriving_counts() {
         let mut d = Delivery::default();
         for i in 0..10 {
-            d.sent(ms(i), i == 0, false);
+            d.sent(ms(i), i == 0, false, 0);
         }
         let rates: Vec<_> = (0..10)
             .map(|i| {
@@ -198,7 +300,7 @@ mod tests {
         assert_eq!(rates, expected);
         // The next flight has stamps of 10 delivered segments, in the 20 ms from 38 to 58.
         for i in 0..10 {
-            d.sent(ms(38), i == 0, false);
+            d.sent(ms(38), i == 0, false, 0);
         }
         (0..10).for_each(|i| d.arrived(i, 1_000));
         let sample = d.sample(ms(58)).expect("a sample");
@@ -210,7 +312,7 @@ mod tests {
     fn what_is_faster_than_a_round_trip_is_no_sample() {
         let mut d = Delivery::default();
         for i in 0..4 {
-            d.sent(ms(0), i == 0, false);
+            d.sent(ms(0), i == 0, false, 0);
         }
         let acknowledge = |d: &mut Delivery, now| {
             d.arrived(0, 1_000);
@@ -220,9 +322,9 @@ mod tests {
             (sample.rate.is_some(), sample.rtt)
         };
         assert_eq!(acknowledge(&mut d, 20), (true, Some(Duration::from_ms(20))));
-        d.sent_again(0, ms(21), false);
+        d.sent_again(0, ms(21), false, 0);
         assert_eq!(acknowledge(&mut d, 22), (true, None), "21 ms since the last one acknowledged was sent");
-        d.sent_again(0, ms(23), false);
+        d.sent_again(0, ms(23), false, 0);
         assert_eq!(acknowledge(&mut d, 24), (false, None), "2 ms");
         assert!(d.sample(ms(25)).is_none(), "it tells nothing");
     }
@@ -235,15 +337,67 @@ mod tests {
             d.pop();
             d.sample(now).expect("a sample").app_limited
         };
-        d.sent(ms(0), true, false);
-        d.sent(ms(0), false, false);
+        d.sent(ms(0), true, false, 0);
+        d.sent(ms(0), false, false, 0);
         d.limited(2_000);
-        d.sent(ms(1), false, false);
+        d.sent(ms(1), false, false, 0);
         assert!(!marks(&mut d, ms(10)) && !marks(&mut d, ms(11)), "sent before");
         assert!(marks(&mut d, ms(12)));
-        d.sent(ms(13), true, false);
-        d.sent(ms(13), false, true);
+        d.sent(ms(13), true, false, 0);
+        d.sent(ms(13), false, true, 0);
         assert!(!marks(&mut d, ms(23)));
         assert!(marks(&mut d, ms(24)), "steered");
+    }
+
+    /// Segments 2 and 5 of ten are lost, and the repetition of 2 again.
+    #[test]
+    fn losses_know_what_was_in_the_network() {
+        let mut d = Delivery::new(true);
+        for i in 0..10 {
+            d.sent(ms(i), i == 0, false, 1_000 * (i as u64 + 1));
+        }
+        for _ in 0..2 {
+            d.arrived(0, 1_000);
+            d.pop();
+        }
+        let sample = d.sample(ms(20)).expect("a sample");
+        assert_eq!((sample.tx_in_flight, sample.lost), (2_000, 0));
+        for i in [1, 2, 4, 5] {
+            d.arrived(i, 1_000);
+        }
+        d.lost(0, 1_000);
+        d.lost(3, 1_000);
+        let sample = d.sample(ms(22)).expect("a sample");
+        assert_eq!((sample.tx_in_flight, sample.lost, sample.newly_lost), (8_000, 2_000, 2_000));
+        let lost = |d: &mut Delivery| -> Vec<_> {
+            d.take_lost().iter().map(|l| (l.number, l.len, l.tx_in_flight, l.lost)).collect()
+        };
+        assert_eq!(lost(&mut d), [(2, 1_000, 3_000, 1_000), (5, 1_000, 6_000, 2_000)]);
+        assert_eq!(lost(&mut d), [], "each is told once");
+        d.sent_again(0, ms(22), false, 3_000);
+        d.lost_by_timeout(0, 1_000);
+        assert_eq!(lost(&mut d), [(2, 1_000, 3_000, 1_000)], "since it was repeated");
+        assert!(d.sample(ms(30)).is_none(), "a timeout is no acknowledgement");
+        // Controls that do not ask are not told, and do not pay.
+        let mut d = Delivery::new(false);
+        d.sent(ms(0), true, false, 1_000);
+        d.lost(0, 1_000);
+        assert_eq!((d.take_lost().len(), d.sample(ms(1)).expect("a sample").newly_lost), (0, 1_000));
+    }
+
+    #[test]
+    fn a_full_window_counts_for_a_round_trip() {
+        let mut d = Delivery::default();
+        for i in 0..3 {
+            d.sent(ms(i), i == 0, false, 0);
+        }
+        d.full(2_000);
+        let limited = |d: &mut Delivery, now| {
+            d.arrived(0, 1_000);
+            d.pop();
+            d.sample(ms(now)).expect("a sample").window_limited
+        };
+        assert!(limited(&mut d, 10) && limited(&mut d, 11));
+        assert!(!limited(&mut d, 12), "sent later");
     }
 }

@@ -42,8 +42,9 @@ impl Checked {
 
     /// Warns of keys that the congestion control ignores.
     fn keys_without_effect(&mut self, key: &str, tcp: &Tcp) {
-        use CongestionKind::{Bbr, Cubic, Dctcp, NewReno};
+        use CongestionKind::{Bbr, Bbr3, Cubic, Dctcp, NewReno};
         let kind = tcp.congestion;
+        let has_model = matches!(kind, Bbr | Bbr3);
         let keys = [
             ("hystart", tcp.hystart, matches!(kind, Cubic | NewReno), "only CUBIC and NewReno support it"),
             (
@@ -53,8 +54,8 @@ impl Checked {
                 "CUBIC and BBR always do, in their way",
             ),
             ("w_max_from_cwnd", tcp.w_max_from_cwnd, kind == Cubic, "only CUBIC has such a window"),
-            ("limited_growth", tcp.limited_growth, kind != Bbr, "BBR sets its window by its model"),
-            ("prr", tcp.prr, kind != Bbr, "BBR sets its window by its model"),
+            ("limited_growth", tcp.limited_growth, !has_model, "BBR sets its window by its model"),
+            ("prr", tcp.prr, !has_model, "BBR sets its window by its model"),
         ];
         for (name, value, supported, reason) in keys {
             if value == Some(true) && !supported {
@@ -68,7 +69,10 @@ impl Checked {
         let at = |name: &str| format!("{key}.{name}");
         let asked = tcp.ecn == Some(true);
         if asked && tcp.congestion == CongestionKind::Bbr {
-            self.warn(&at("ecn"), "BBR ignores marks: switches mark its packets instead of dropping them".to_owned());
+            self.warn(
+                &at("ecn"),
+                "BBR version 1 ignores marks: switches mark its packets instead of dropping them".to_owned(),
+            );
         }
         let marks = |queue| matches!(queue, AirQueue::Ecn { .. } | AirQueue::CoDel { ecn: true, .. });
         if s.fabric.switch.ecn.is_none() && !s.fabric.radio.as_ref().and_then(|r| r.queue).is_some_and(marks) {

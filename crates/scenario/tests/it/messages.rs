@@ -414,6 +414,7 @@ fn doubts_are_warnings() {
     a.warns(GOOD, &[(&tcp("congestion"), "new_reno"), (&tcp("w_max_from_cwnd"), "true")]);
     a.warns(GOOD, &[(&tcp("congestion"), "bbr"), (&tcp("limited_growth"), "true"), (&tcp("prr"), "true")]);
     a.warns(GOOD, &[(&tcp("congestion"), "bbr"), (&tcp("ecn"), "true")]);
+    a.warns(GOOD, &[(&tcp("congestion"), "bbr3"), (&tcp("prr"), "true")]);
     insta::assert_snapshot!(a.0);
 }
 

@@ -55,7 +55,9 @@ fn presets_set_what_they_say() {
     let datacenter = TcpConfig { min_rto: Duration::from_ms(5), ecn: true, ..linux() };
     assert_eq!(config(json!({ "preset": "datacenter" })), datacenter);
     let bbr = TcpConfig { congestion: CongestionKind::Bbr, ecn: false, ..datacenter };
-    assert_eq!(config(json!({ "preset": "datacenter", "congestion": "bbr" })), bbr, "BBR ignores marks");
+    assert_eq!(config(json!({ "preset": "datacenter", "congestion": "bbr" })), bbr, "version 1 ignores marks");
+    let bbr3 = TcpConfig { congestion: CongestionKind::Bbr3, ..datacenter };
+    assert_eq!(config(json!({ "preset": "datacenter", "congestion": "bbr3" })), bbr3, "version 3 does not");
     let plain = TcpConfig { sack: false, prr: false, rack: false, tail_loss_probe: false, ..linux() };
     assert_eq!(config(json!({ "preset": "linux", "sack": false })), plain, "three of them need SACK");
 }
@@ -96,6 +98,7 @@ fn contradictions_are_refused_and_presets_contradict_nothing() {
         "{ preset = \"linux\", sack = false }",
         "{ preset = \"linux\", congestion = \"bbr\" }",
         "{ preset = \"datacenter\", congestion = \"bbr\" }",
+        "{ preset = \"datacenter\", congestion = \"bbr3\" }",
         "{ preset = \"datacenter\", congestion = \"new_reno\", min_rto = \"200 ms\" }",
         "{ preset = \"datacenter\", ecn = false }",
     ] {

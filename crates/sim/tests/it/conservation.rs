@@ -99,7 +99,7 @@ fn workload() -> impl Strategy<Value = String> {
     prop_oneof![poisson, shuffle]
 }
 
-const TRANSPORTS: [&str; 9] = [
+const TRANSPORTS: [&str; 10] = [
     "transport.datagrams = {}",
     "transport.raw = { report_every = \"300 us\" }",
     "transport.tcp = { congestion = \"cubic\", min_rto = \"2 ms\" }",
@@ -107,6 +107,7 @@ const TRANSPORTS: [&str; 9] = [
     "transport.tcp = { congestion = \"dctcp\", min_rto = \"1 ms\", pacing = true, delayed_ack = { segments = 1 } }",
     "transport.tcp = { min_rto = \"1 ms\", receive_window = \"30 kB\" }",
     "transport.tcp = { congestion = \"bbr\", min_rto = \"1 ms\" }",
+    "transport.tcp = { congestion = \"bbr3\", min_rto = \"1 ms\", preset = \"datacenter\" }",
     "transport.tcp = { preset = \"linux\", min_rto = \"1 ms\" }",
     "transport.tcp = { preset = \"datacenter\", pacing = true }",
 ];

@@ -347,12 +347,12 @@ fn flows_share_a_link() {
 }
 
 /// Two long flows, one in each direction over a wire of 1 Gb/s and 5 ms on which a segment in a
-/// hundred is lost: BBR fills it, CUBIC does not.
+/// hundred is lost: BBR fills it, and version 3 mostly; CUBIC does not.
 #[test]
 fn bbr_fills_a_wire_that_loses() {
     let bit_error = 1.0 - 0.99f64.powf(1.0 / (8.0 * FRAME));
     // Long enough that a timeout at the very end, 200 ms, counts for little.
-    let shares = [("bbr", 300_000), ("cubic", 30_000)].map(|(congestion, segments)| {
+    let shares = [("bbr", 300_000), ("bbr3", 300_000), ("cubic", 30_000)].map(|(congestion, segments)| {
         let text = format!(
             r#"
             [fabric]
@@ -371,8 +371,8 @@ fn bbr_fills_a_wire_that_loses() {
         let slowest = ran.column("flows", "fct_ps").into_iter().max().expect("two flows");
         f64::from(segments) * FRAME * 8.0 / 1e9 / (slowest as f64 / 1e12)
     });
-    println!("BBR {:.3} of the wire, CUBIC {:.3}", shares[0], shares[1]);
+    println!("BBR {:.3} of the wire, version 3 {:.3}, CUBIC {:.3}", shares[0], shares[1], shares[2]);
     // The other flow's acknowledgements take up to 6 % of each wire: in recovery, one of about 100
     // B for each segment.
-    assert!(shares[0] > 0.8 && shares[1] < 0.3, "{shares:?}");
+    assert!(shares[0] > 0.8 && shares[1] > 0.7 && shares[2] < 0.3, "{shares:?}");
 }

@@ -5,13 +5,16 @@
 //! `mod` line, and its variant in the table at the end of this file.
 
 mod bbr;
+mod bbr3;
 mod cubic;
 mod dctcp;
 mod fixed;
 mod hystart;
+mod max_filter;
 mod newreno;
 
 pub use bbr::{Bbr, Mode as BbrMode};
+pub use bbr3::{Bbr3, Mode as Bbr3Mode};
 pub use cubic::Cubic;
 pub use dctcp::Dctcp;
 pub use fixed::Fixed;
@@ -23,7 +26,7 @@ use strum::{EnumMessage, IntoStaticStr, VariantArray};
 use timeplane_model::{Duration, Named, Rate, Time};
 
 use crate::TcpConfig;
-pub use crate::delivery::RateSample;
+pub use crate::delivery::{LostSegment, RateSample};
 
 /// The congestion window and the slow start threshold, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -119,8 +122,10 @@ pub trait CongestionControl: Sized {
         let _ = now;
     }
 
-    /// The application had nothing to send until now, and nothing is in the network.
-    fn on_restart(&mut self, now: Time) {
+    /// The application had nothing to send until now, and nothing is in the network. A steered
+    /// window is a copy here.
+    fn on_restart(&mut self, window: &mut Window, now: Time) {
+        let _ = window;
         self.on_unused(now);
     }
 
@@ -135,6 +140,24 @@ pub trait CongestionControl: Sized {
     fn on_rate(&mut self, window: &mut Window, sample: &RateSample) -> bool {
         let _ = (window, sample);
         false
+    }
+
+    /// Whether [`on_lost_segment`](Self::on_lost_segment) is called, and samples relate losses to
+    /// what was in the network. Each outstanding segment then has a larger record.
+    fn weighs_losses(&self) -> bool {
+        false
+    }
+
+    /// A segment counts as lost, because of an acknowledgement or of a timeout before it. Called
+    /// for each segment, before [`on_rate`](Self::on_rate) with the same sample.
+    fn on_lost_segment(&mut self, window: &Window, sample: &RateSample, lost: &LostSegment) {
+        let _ = (window, sample, lost);
+    }
+
+    /// The last timeout was spurious: nothing was lost. The window is again what it was before. A
+    /// control without a [`pacing_rate`](Self::pacing_rate) has its earlier state again too.
+    fn on_spurious(&mut self, window: &mut Window) {
+        let _ = window;
     }
 
     /// The rate of payload at which segments are paced, for a control that knows one.
@@ -198,14 +221,23 @@ macro_rules! controls {
             fn on_unused(&mut self, now: Time) {
                 match self { $(Self::$variant(c) => c.on_unused(now)),+ }
             }
-            fn on_restart(&mut self, now: Time) {
-                match self { $(Self::$variant(c) => c.on_restart(now)),+ }
+            fn on_restart(&mut self, window: &mut Window, now: Time) {
+                match self { $(Self::$variant(c) => c.on_restart(window, now)),+ }
             }
             fn on_open(&mut self, rtt: Duration) {
                 match self { $(Self::$variant(c) => c.on_open(rtt)),+ }
             }
             fn on_rate(&mut self, window: &mut Window, sample: &RateSample) -> bool {
                 match self { $(Self::$variant(c) => c.on_rate(window, sample)),+ }
+            }
+            fn weighs_losses(&self) -> bool {
+                match self { $(Self::$variant(c) => c.weighs_losses()),+ }
+            }
+            fn on_lost_segment(&mut self, window: &Window, sample: &RateSample, lost: &LostSegment) {
+                match self { $(Self::$variant(c) => c.on_lost_segment(window, sample, lost)),+ }
+            }
+            fn on_spurious(&mut self, window: &mut Window) {
+                match self { $(Self::$variant(c) => c.on_spurious(window)),+ }
             }
             fn pacing_rate(&self) -> Option<Rate> {
                 match self { $(Self::$variant(c) => c.pacing_rate()),+ }
@@ -230,6 +262,9 @@ controls! {
     Dctcp,
     /// BBR version 1: a model of the path's rate and round trip; it always paces (Cardwell, 2016).
     Bbr,
+    /// BBR version 3: version 1 with bounds from losses, and rarer probes alongside
+    /// CUBIC (draft-ietf-ccwg-bbr-06).
+    Bbr3,
     /// A window that never changes; for tests and for windows that something else sets.
     #[serde(skip)]
     Fixed,

@@ -5,7 +5,7 @@
 //! two new ones, and lets the next acknowledgement decide.
 
 use super::{Repair, Sender};
-use crate::congestion::{Congestion, Window};
+use crate::congestion::{Congestion, CongestionControl, Window};
 
 /// How many new segments are sent before the decision (section 2.1, step 2b).
 const NEW_SEGMENTS: u64 = 2;
@@ -22,7 +22,7 @@ pub(super) struct Frto {
     probing: bool,
     cwr_due: bool,
     window: Window,
-    /// `None` for a control that models the path: it keeps its model.
+    /// `None` for a control that models the path: it keeps its model, and is told.
     congestion: Option<Congestion>,
 }
 
@@ -85,6 +85,7 @@ impl Sender {
         if let Some(congestion) = frto.congestion {
             self.congestion = congestion;
         }
+        self.congestion.on_spurious(&mut self.window);
         self.cwr_due = frto.cwr_due;
         self.repair = Repair::None;
         self.repeat_head = false;

@@ -222,6 +222,7 @@ impl Sender {
         let congestion = Congestion::new(config);
         let models = congestion.pacing_rate().is_some();
         let rack = config.rack && config.sack;
+        let weighs_losses = congestion.weighs_losses();
         Self {
             bytes,
             limit: bytes,
@@ -253,7 +254,7 @@ impl Sender {
             probing: (rack && config.tail_loss_probe).then(|| Box::new(probe::Probing::new(config))),
             undo: None,
             steered: None,
-            delivery: models.then(Box::default),
+            delivery: models.then(|| Box::new(Delivery::new(weighs_losses))),
             samples: None,
             retransmissions: 0,
             timeouts: 0,
@@ -628,8 +629,8 @@ impl Sender {
         let mss = u64::from(self.window.mss);
         let len = self.segment_len(seq);
         let i = ((seq - self.head) / mss) as usize;
-        if let Some(delivery) = &mut self.delivery {
-            delivery.sent_again(i, now, self.steered.is_some());
+        if self.delivery.is_some() {
+            self.note_again(now, i, len);
         }
         let record = &mut self.records[i];
         record.sent = now;

@@ -216,9 +216,9 @@ impl Sender {
 
     /// Tells a control that models the path of a loss.
     fn report_loss(&mut self, seq: u64) {
-        let len = u64::from(self.segment_len(seq));
+        let (mss, len) = (u64::from(self.window.mss), u64::from(self.segment_len(seq)));
         if let Some(delivery) = &mut self.delivery {
-            delivery.lost(len);
+            delivery.lost(((seq - self.head) / mss) as usize, len);
         }
     }
 
@@ -254,7 +254,12 @@ impl Sender {
         for i in 0..self.records.len() {
             let record = self.records[i];
             if !record.sacked && record.copies > 0 && (i == 0 || rack.expiry(record.sent, window) <= now) {
-                self.lose(self.head + i as u64 * mss);
+                let seq = self.head + i as u64 * mss;
+                let len = u64::from(self.segment_len(seq));
+                self.lose(seq);
+                if let Some(delivery) = &mut self.delivery {
+                    delivery.lost_by_timeout(i, len);
+                }
             }
         }
         rack.judged_below = self.head;

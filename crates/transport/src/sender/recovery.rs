@@ -87,7 +87,7 @@ impl Sender {
             record.copies -= 1;
             self.pipe -= len;
             if let Some(delivery) = &mut self.delivery {
-                delivery.lost(len);
+                delivery.lost(0, len);
             }
         }
         self.repeat_head = true;
@@ -142,7 +142,7 @@ impl Sender {
             let len = u64::from(self.segment_len(self.head));
             self.pipe -= len;
             if let Some(delivery) = &mut self.delivery {
-                delivery.lost(len);
+                delivery.lost(0, len);
             }
             self.records[0].copies = 0;
             self.repeat_head = true;
@@ -176,6 +176,7 @@ impl Sender {
             self.lose_overdue(now);
             return;
         }
+        self.note_timeout();
         for record in &mut self.records {
             record.copies = 0;
             record.lost |= !record.sacked;

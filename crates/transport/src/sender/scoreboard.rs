@@ -130,14 +130,15 @@ impl Sender {
                 let below = range.start + (segments - needed) * mss;
                 let mut seq = self.lost_below.max(self.head);
                 while seq < below {
-                    let record = &mut self.records[((seq - self.head) / mss) as usize];
+                    let i = ((seq - self.head) / mss) as usize;
+                    let record = &mut self.records[i];
                     if !record.sacked && !record.lost {
                         record.lost = true;
                         record.copies -= 1;
                         self.pipe -= mss;
                         self.found_loss = true;
                         if let Some(delivery) = &mut self.delivery {
-                            delivery.lost(mss);
+                            delivery.lost(i, mss);
                         }
                     }
                     seq += mss;

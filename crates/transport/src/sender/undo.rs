@@ -6,7 +6,7 @@
 
 use super::{Repair, Sender};
 use crate::Range;
-use crate::congestion::{Congestion, Window};
+use crate::congestion::{Congestion, CongestionControl, Window};
 
 /// The state before a recovery, kept until the next reduction.
 #[derive(Clone, Debug)]
@@ -16,7 +16,7 @@ pub(super) struct Undo {
     /// Repetitions that are not reported as needless.
     open: u32,
     window: Window,
-    /// `None` for a control that models the path: it keeps its model.
+    /// `None` for a control that models the path: it keeps its model, and is told.
     congestion: Option<Congestion>,
 }
 
@@ -50,6 +50,7 @@ impl Sender {
         if let Some(congestion) = undo.congestion {
             self.congestion = congestion;
         }
+        self.congestion.on_spurious(&mut self.window);
         self.reduction = None;
         if self.repair == Repair::Fast {
             self.end_repair();

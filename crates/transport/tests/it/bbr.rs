@@ -5,9 +5,9 @@ use timeplane_model::{Bytes, Duration, Rate};
 use timeplane_transport::congestion::{BbrMode, Congestion};
 use timeplane_transport::{CongestionKind, HEADER_BYTES, TcpConfig};
 
-const MSS: u64 = 1_460;
+pub(super) const MSS: u64 = 1_460;
 /// Share of a link's rate that is payload.
-const PAYLOAD: f64 = MSS as f64 / (MSS + HEADER_BYTES as u64) as f64;
+pub(super) const PAYLOAD: f64 = MSS as f64 / (MSS + HEADER_BYTES as u64) as f64;
 const RATE: Rate = Rate::mbps(100);
 
 /// 100 Mb/s, 40 ms, and a buffer of four bandwidth-delay products.
@@ -21,11 +21,12 @@ fn bottleneck() -> PathConfig {
     }
 }
 
-fn tcp(congestion: CongestionKind) -> TcpConfig {
+pub(super) fn tcp(congestion: CongestionKind) -> TcpConfig {
     TcpConfig { congestion, ..TcpConfig::default() }
 }
 
-fn run(path: &mut Path, seconds: f64) -> f64 {
+/// Runs for so long; returns the rate of acknowledged payload in bits per second.
+pub(super) fn run(path: &mut Path, seconds: f64) -> f64 {
     let begin = (path.now, path.flows.iter().map(|f| f.sender.acknowledged()).sum::<u64>());
     let until = path.now + Duration::from_secs_f64(seconds) - timeplane_model::Time::ZERO;
     path.queue_seen = (0, 0, 0);
@@ -36,8 +37,27 @@ fn run(path: &mut Path, seconds: f64) -> f64 {
 
 /// Mean queueing delay that packets have found.
 fn mean_queue(path: &Path) -> Duration {
+    mean_queue_at(RATE, path)
+}
+
+/// Mean queueing delay at a rate.
+pub(super) fn mean_queue_at(rate: Rate, path: &Path) -> Duration {
     let (sum, count, _) = path.queue_seen;
-    RATE.time_for(Bytes::new((sum / u128::from(count.max(1))) as u64))
+    rate.time_for(Bytes::new((sum / u128::from(count.max(1))) as u64))
+}
+
+/// Runs for so long; returns the rate and each flow's share of it.
+pub(super) fn shares(path: &mut Path, seconds: f64) -> (f64, Vec<f64>) {
+    let before: Vec<_> = path.flows.iter().map(|f| f.sender.acknowledged()).collect();
+    let rate = run(path, seconds);
+    let shares: Vec<_> = path.flows.iter().zip(before).map(|(f, b)| (f.sender.acknowledged() - b) as f64).collect();
+    let sum = shares.iter().sum::<f64>();
+    (rate, shares.iter().map(|share| share / sum).collect())
+}
+
+/// Jain's index.
+pub(super) fn fairness(shares: &[f64]) -> f64 {
+    shares.iter().sum::<f64>().powi(2) / (shares.len() as f64 * shares.iter().map(|s| s * s).sum::<f64>())
 }
 
 fn mode(path: &Path) -> BbrMode {
@@ -127,10 +147,8 @@ fn two_flows_share() {
     path.add(&tcp(CongestionKind::Bbr), u64::MAX, timeplane_model::Time::ZERO);
     path.add(&tcp(CongestionKind::Bbr), u64::MAX, timeplane_model::Time::ZERO + Duration::from_ms(1_300));
     run(&mut path, 30.0);
-    let before: Vec<_> = path.flows.iter().map(|f| f.sender.acknowledged()).collect();
-    let rate = run(&mut path, 60.0);
-    let shares: Vec<_> = path.flows.iter().zip(before).map(|(f, b)| (f.sender.acknowledged() - b) as f64).collect();
-    let jain = shares.iter().sum::<f64>().powi(2) / (2.0 * shares.iter().map(|s| s * s).sum::<f64>());
+    let (rate, shares) = shares(&mut path, 60.0);
+    let jain = fairness(&shares);
     println!("{:.2} Mb/s, fairness {jain:.3}", rate / 1e6);
     assert!(rate > 0.9 * 100e6 * PAYLOAD && jain > 0.9, "{rate}, {shares:?}");
 }

@@ -1,6 +1,7 @@
 //! Integration tests of `timeplane-transport`, in one binary.
 
 mod bbr;
+mod bbr3;
 mod delivery;
 mod growth;
 mod path;

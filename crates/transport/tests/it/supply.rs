@@ -44,8 +44,8 @@ fn a_window_that_is_not_used_does_not_grow() {
         let sender = &path.flows[0].sender;
         assert_eq!(sender.acknowledged(), 198 * MSS);
         match congestion {
-            // The draft lets it grow by the first ten segments in any case, and no further.
-            CongestionKind::Bbr => assert_eq!(sender.cwnd() / MSS, 19),
+            // The drafts let it grow by the first ten segments in any case, and no further.
+            CongestionKind::Bbr | CongestionKind::Bbr3 => assert_eq!(sender.cwnd() / MSS, 19),
             _ => assert_eq!(sender.cwnd() / MSS, 10, "{congestion:?}"),
         }
         path.limit(0, u64::MAX);

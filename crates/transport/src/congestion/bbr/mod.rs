@@ -2,11 +2,9 @@
 //!
 //! Cardwell et al., ACM Queue 14(5), 2016. Section numbers are those of the draft.
 
-mod max_filter;
-
-use max_filter::MaxFilter;
 use timeplane_model::{Duration, Rate, Time, mix64};
 
+use super::max_filter::MaxFilter;
 use super::{Acked, CongestionControl, Window};
 use crate::TcpConfig;
 use crate::delivery::{RateSample, rate_of};
@@ -340,7 +338,7 @@ impl CongestionControl for Bbr {
     }
 
     /// Section 4.3.4.4: after idleness at the bottleneck's rate, as there is no queue to drain.
-    fn on_restart(&mut self, _: Time) {
+    fn on_restart(&mut self, _: &mut Window, _: Time) {
         self.0.idle_restart = true;
         if self.0.mode == Mode::ProbeBw {
             self.0.set_pacing_rate(UNIT);

@@ -31,6 +31,9 @@ fn round(bbr: &Bbr, now: Time, segments: u64) -> RateSample {
         prior_in_flight: 2 * segments * MSS,
         is_recovering: false,
         is_fast_recovery: false,
+        window_limited: true,
+        tx_in_flight: 0,
+        lost: 0,
     }
 }
 
@@ -218,7 +221,7 @@ fn a_recovery_begins_with_a_round_of_conservation() {
 fn idleness_is_no_reason_to_probe() {
     let (mut b, mut window, now) = cruising();
     b.0.pacing_rate = Rate::bps(1);
-    b.on_restart(ms(now + 60_000));
+    b.on_restart(&mut window, ms(now + 60_000));
     assert_eq!(b.pacing_rate(), Some(b.bandwidth()));
     let sample = round(&b, ms(now + 60_000), 100);
     b.on_rate(&mut window, &sample);

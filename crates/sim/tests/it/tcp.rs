@@ -374,5 +374,5 @@ fn bbr_fills_a_wire_that_loses() {
     println!("BBR {:.3} of the wire, version 3 {:.3}, CUBIC {:.3}", shares[0], shares[1], shares[2]);
     // The other flow's acknowledgements take up to 6 % of each wire: in recovery, one of about 100
     // B for each segment.
-    assert!(shares[0] > 0.8 && shares[1] > 0.7 && shares[2] < 0.3, "{shares:?}");
+    assert!(shares[0] > 0.8 && shares[1] > 0.6 && shares[2] < 0.3, "{shares:?}");
 }

@@ -157,7 +157,7 @@ def _check_study(block: Block, command: list[str]) -> None:
 
     try:
         given = _command._parser().parse_args(command[2:])
-        if given.name:
+        if given.name and given.name != "all":
             find(given.name)
     except (SystemExit, LookupError) as e:
         raise FollowError(f"{block}: {shlex.join(command)}: {e.args[0]}") from None

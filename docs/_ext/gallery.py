@@ -9,8 +9,10 @@ from pathlib import Path
 
 from generated import Page
 
-from timeplane.studies import find, published, studies
+from timeplane.studies import find, published, scale, studies
 from timeplane.studies._claims import HEAD, markdown
+from timeplane.studies._history import history
+from timeplane.studies._history import markdown as history_markdown
 
 
 class GalleryError(ValueError):
@@ -21,7 +23,7 @@ def compared(folder: Path) -> list[list[str]]:
     """Read ``tables/compared.csv``, one row per statement of ``published.csv``. Raise :class:`GalleryError` if they disagree."""
     with (folder / "tables" / "compared.csv").open(newline="", encoding="utf-8") as file:
         head, *rows = csv.reader(file)
-    says = f"`timeplane study {folder.name}` writes it anew"
+    says = f"`timeplane study {folder.name} --judge --in-place` writes it anew"
     if tuple(head) != HEAD:
         raise GalleryError(f"{folder.name}/tables/compared.csv has other columns than {', '.join(HEAD)}: {says}")
     statements = {row["id"]: [row[column] for column in HEAD[:5]] for row in published(folder)}
@@ -30,11 +32,27 @@ def compared(folder: Path) -> list[list[str]]:
     for row in rows:
         if row[:5] != statements[row[0]]:
             raise GalleryError(f"{folder.name}/tables/compared.csv: `{row[0]}` is not what published.csv says: {says}")
+        if row[-1] not in scale.VERDICTS:
+            raise GalleryError(f"{folder.name}/tables/compared.csv: `{row[0]}`: verdict `{row[-1]}` is not one of the scale: {says}")
+    changes = _changes(folder, {row[0]: row[-1] for row in rows})
     readme = (folder / "README.md").read_text(encoding="utf-8")
-    for line in markdown(rows).splitlines()[2:]:
+    for line in (*markdown(rows).splitlines()[2:], *changes):
         if line not in readme:
-            raise GalleryError(f"{folder.name}/README.md does not have what tables/compared.csv says: {line}")
+            raise GalleryError(f"{folder.name}/README.md does not have what its tables say: {line}")
     return rows
+
+
+def _changes(folder: Path, verdicts: dict[str, str]) -> list[str]:
+    """The lines of ``history.csv`` in a README. Raise :class:`GalleryError` for a change without a reason, or one that does not lead to today's verdict."""
+    rows = history(folder)
+    last = {row["id"]: row["after"] for row in rows}
+    for row in rows:
+        if not row["reason"]:
+            raise GalleryError(f"{folder.name}/history.csv: `{row['id']}` has a new verdict: expected the reason")
+    for name, after in last.items():
+        if verdicts.get(name) != after:
+            raise GalleryError(f"{folder.name}/history.csv: the last verdict of `{name}` is `{after}`: expected `{verdicts.get(name)}`")
+    return history_markdown(rows).splitlines()[2:]
 
 
 def pages(root: Path) -> dict[str, Page]:
@@ -50,13 +68,20 @@ def pages(root: Path) -> dict[str, Page]:
     for study in studies():
         folder = study.folder
         found = compared(folder)
-        counted = Counter(row[6] for row in found)
-        answer = ", ".join(f"{count} {word}" for word, count in sorted(counted.items(), key=lambda one: (one[0] != "yes", -one[1])))
+        counted = Counter(row[-1] for row in found)
+        answer = ", ".join(f"{counted[word]} {word}" for word in scale.VERDICTS if counted[word])
         rows.append((f"[{study.name}]({study.name}.md)", study.about, str(len(found)), answer))
         made[study.name] = _study(folder)
     if not rows:
         raise GalleryError("no study: expected at least one")
     index.table(("study", "what it asks", "statements", "agrees"), rows)
+    index.add(
+        "## The scale",
+        "All studies use one scale (`timeplane.studies.scale`). It judges the 95 % interval of a result, from the tables. A number of the paper "
+        f"accepts a band by its wording: a ratio of {scale.EXACT:g} in both directions for three or more digits, {scale.STATED:g} for fewer "
+        f'and for "the same", {scale.ABOUT:g} for "about" and "similar". Statements with one side, such as "more than double", have one limit.',
+    )
+    index.table(("verdict", "meaning"), [(word, meaning) for word, meaning in scale.VERDICTS.items()])
     names = "\n".join(name for name in made if name != "index")
     index.add(f"```{{toctree}}\n:hidden:\n\n{names}\n```")
     for name in made:

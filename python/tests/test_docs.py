@@ -166,15 +166,29 @@ def test_help_is_read_as_it_is_written():
 def test_a_study_shows_what_it_was_compared_with(tmp_path):
     folder = tmp_path / "tdma"
     shutil.copytree(ROOT / "studies" / "tdma", folder, ignore=shutil.ignore_patterns("figures", "__pycache__"))
-    assert len(gallery.compared(folder)) == 20
+    assert len(gallery.compared(folder)) == 21
     table = folder / "tables" / "compared.csv"
     text = table.read_text(encoding="utf-8")
     for wrong, says in [
         (text.replace("194 s", "195 s"), "`switch` is not what published.csv says"),
         (text.replace(",192.9 s", ",192.8 s").replace('"192.9 s', '"192.8 s'), "README.md does not have"),
         ("\n".join(text.splitlines()[:-1]) + "\n", "not about the statements"),
+        (text.replace(",undecided\n", ",perhaps\n"), "verdict `perhaps` is not one of the scale"),
     ]:
+        assert wrong != text
         table.write_text(wrong, encoding="utf-8")
+        with pytest.raises(gallery.GalleryError, match=says):
+            gallery.compared(folder)
+    table.write_text(text, encoding="utf-8")
+    # A verdict that changes needs its reason, and the history ends with today's.
+    place = folder / "history.csv"
+    history = place.read_text(encoding="utf-8")
+    for wrong, says in [
+        (history + "near,yes,yes,\n", "`near` has a new verdict: expected the reason"),
+        (history + "near,yes,no,A mistake.\n", "the last verdict of `near` is `no`: expected `yes`"),
+        (history + "near,no,yes,Found.\n", "README.md does not have"),
+    ]:
+        place.write_text(wrong, encoding="utf-8")
         with pytest.raises(gallery.GalleryError, match=says):
             gallery.compared(folder)
 

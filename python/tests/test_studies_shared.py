@@ -8,7 +8,7 @@ import pytest
 
 from timeplane import studies
 from timeplane.__main__ import main
-from timeplane.studies import figures
+from timeplane.studies import _command, figures, scale
 
 STUDY = '''"""Is a small flow of two done first?"""
 
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from timeplane import studies
-from timeplane.studies import figures, yes_or_no
+from timeplane.studies import figures, scale
 
 SIZES = (2, 4)
 
@@ -60,8 +60,9 @@ def draw(outcomes):
 
 
 def longer(outcomes):
-    small, large = (outcomes["first"].mean(kB, "raw", "fct_ps") for kB in SIZES)
-    return f"{large / small:.2f}", yes_or_no(large > small)
+    small, large = (outcomes["first"].range(kB, "raw", "fct_ps") for kB in SIZES)
+    ratio = large.over(small)
+    return f"{ratio.mean:.2f}", scale.higher(ratio)
 
 
 FIGURES = {
@@ -126,18 +127,76 @@ def test_a_study_is_one_folder(folder, tmp_path, capsys):
         "tables/first.csv",
     ]
     head, *table = rows(out / "tables" / "first.csv")
-    assert head == ["x", "scheme", "quantity", "mean", "half_95", "n"]
+    assert head == ["x", "scheme", "quantity", "mean", "low_95", "high_95", "seeds", "values"]
     # What has no value has no row; one seed has no interval.
     assert [row[:3] for row in table] == [[x, scheme, "fct_ps"] for x in "24" for scheme in ("raw", "slots")]
-    assert all(float(row[3]) > 0 and row[4:] == ["", "1"] for row in table)
-    assert rows(out / "tables" / "compared.csv")[0] == ["id", "figure", "quantity", "condition", "paper", "ours", "agrees"]
+    assert all(float(row[3]) > 0 and row[4:] == ["", "", "1", ""] for row in table)
+    assert rows(out / "tables" / "compared.csv")[0] == ["id", "figure", "quantity", "condition", "paper", "ours", "seeds", "agrees"]
 
     # The rest: an optional experiment that exists is run, after those before it; what is complete
     # is taken.
     before = (out / "tables" / "first.csv").read_bytes()
     assert main(["study", "small-flows", "--out", str(out)]) == 0
     assert (out / "tables" / "first.csv").read_bytes() == before and (out / "tables" / "second.csv").exists()
-    assert (out / "tables" / "compared.md").read_text(encoding="utf-8").splitlines()[3] == "| fig 2 | something; one, two | 2 | nothing | in part |"
+    assert (out / "tables" / "compared.md").read_text(encoding="utf-8").splitlines()[3] == "| fig 2 | something; one, two | 2 | nothing | none | in part |"
+
+    # The same from the tables alone; only the short version is not judged.
+    verdicts = (out / "tables" / "compared.csv").read_bytes()
+    (out / "tables" / "compared.csv").unlink()
+    capsys.readouterr()
+    assert main(["study", "small-flows", "--judge", "--out", str(out)]) == 0
+    told = capsys.readouterr()
+    assert "agrees: yes" in told.out and "runs in" not in told.err and (out / "tables" / "compared.csv").read_bytes() == verdicts
+    assert main(["study", "small-flows", "--judge", "--quick", "--out", str(out)]) == 0
+    assert "agrees: too short" in capsys.readouterr().out
+
+
+README = "# Small flows\n\nBefore.\n\n<!-- statements -->\n<!-- end of statements -->\n\n<!-- history -->\n<!-- end of history -->\n\nAfter.\n"
+
+
+def test_the_committed_tables_are_written_in_place(folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    # Not the repository's, which take hours.
+    monkeypatch.setattr(_command, "studies", lambda: [studies.find("small-flows")])
+    (folder / "README.md").write_text(README, encoding="utf-8")
+    run = ["study", "all", "--in-place"]
+    assert main(run) == 0
+    assert sorted(str(file.relative_to(folder)) for kind in ("figures", "tables") for file in (folder / kind).iterdir() if file.suffix != ".svg") == [
+        "figures/both.png",
+        "figures/one.png",
+        "tables/compared.csv",
+        "tables/first.csv",
+        "tables/second.csv",
+    ]
+    assert (tmp_path / "results" / "small-flows" / "runs").is_dir() and not (folder / "history.csv").exists()
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    assert text.startswith("# Small flows\n\nBefore.") and text.endswith("After.\n") and "| 1 | yes |" in text
+
+    # A verdict that changes is kept, and asks for its reason.
+    table = folder / "tables" / "compared.csv"
+    table.write_text(table.read_text(encoding="utf-8").replace(",yes", ",no"), encoding="utf-8")
+    judge = [*run, "--judge"]
+    capsys.readouterr()
+    assert main(judge) == 0 and "history.csv: write the reason for the new verdicts of longer" in capsys.readouterr().err
+    assert rows(folder / "history.csv") == [["id", "before", "after", "reason"], ["longer", "no", "yes", ""]]
+    with (folder / "history.csv").open("w", encoding="utf-8") as file:
+        file.write("id,before,after,reason\nlonger,no,yes,The band was too narrow.\n")
+    assert main(judge) == 0 and "history.csv" not in capsys.readouterr().err
+    assert "| `longer` | no | yes | The band was too narrow. |" in (folder / "README.md").read_text(encoding="utf-8")
+    assert main(judge) == 0 and len(rows(folder / "history.csv")) == 2
+
+    # A verdict that changes back before its reason is written leaves no row.
+    assert studies._history.extend(folder, {"other": "yes"}, {"other": "no"}) == ["other"]
+    assert studies._history.extend(folder, {"other": "no"}, {"other": "yes"}) == []
+    assert len(rows(folder / "history.csv")) == 2
+
+    # All statements, and full runs only.
+    (folder / "tables" / "second.csv").unlink()
+    assert main(judge) == 2 and "lacks the tables of other" in capsys.readouterr().err
+    for wrong in (["--quick"], ["--seeds", "2"]):
+        assert main([*run, *wrong]) == 2 and "expected neither --quick nor --seeds" in capsys.readouterr().err
+    (folder / "README.md").write_text("# Small flows\n", encoding="utf-8")
+    assert main(run) == 2 and "expected the lines `<!-- statements -->`" in capsys.readouterr().err
 
 
 def test_a_statement_that_no_claim_is_about_is_told_of(folder, tmp_path, capsys):
@@ -145,6 +204,12 @@ def test_a_statement_that_no_claim_is_about_is_told_of(folder, tmp_path, capsys)
         file.write("third,fig 3,a,b,c,text\n")
     assert main(["study", "small-flows", "--figures", "one", "--out", str(tmp_path / "out")]) == 2
     assert "error: statement `third` of published.csv: expected a claim for it" in capsys.readouterr().err
+
+
+def test_a_verdict_is_a_word_of_the_scale():
+    row = {"id": "a", "figure": "fig 1", "quantity": "b", "condition": "c", "paper": "d"}
+    with pytest.raises(ValueError, match="verdict `maybe`"):
+        studies._claims.compare([row], {"a": ([], lambda outcomes: ("text", "maybe"))}, {})
 
 
 class Two:
@@ -170,6 +235,53 @@ def test_differences_are_of_the_seeds_that_both_have():
     assert outcome.estimate(0.5, "a", "u").n == 0 and math.isnan(outcome.mean(0.5, "c", "t"))
     x, y = outcome.curve("b", "t")
     assert x.tolist() == [0.5] and y.tolist() == [4.5]
+
+
+def test_a_table_has_all_that_is_judged(tmp_path):
+    outcome = studies.Outcome(Two())
+    for seed, (a, b) in enumerate([(1.0, 2.0), (2.0, 4.5), (4.0, 7.0)], 1):
+        outcome.add(0.5, "a", seed, {"t": a, "none": math.nan})
+        outcome.add(0.5, "b", seed, {"t": b})
+        outcome.add(0.5, "b", seed, {"some": b if seed > 1 else math.nan})
+    for seed in range(30):
+        outcome.add(1.0, "a", seed, {"t": float(seed)})
+    outcome.add(2.0, "a", 1, {"t": 3.0})
+    outcome.summaries[2.0, "b", "t"] = studies.Summary(5.0, 4.0, 8.0, 3)
+    studies.write_csv(tmp_path / "t.csv", studies.table(outcome, 9))
+    read = studies.read_table(tmp_path / "t.csv", studies.Outcome(Two()))
+    assert rows(tmp_path / "t.csv")[1] == ["0.5", "a", "t", *rows(tmp_path / "t.csv")[1][3:7], "1:1 2:2 3:4"][:8]
+    for key in outcome.keys:
+        if key[2] != "none":
+            was, now = outcome.range(*key), read.range(*key)
+            assert (now.mean, now.known) == (pytest.approx(was.mean), was.known)
+            assert not was.known or (now.low, now.high) == pytest.approx((was.low, was.high))
+    # Pairs of seeds survive; of thirty values the interval does; of one there is none.
+    assert read.difference(0.5, "b", "t") == outcome.difference(0.5, "b", "t") and read.ratio(0.5, "b", "t").mean == pytest.approx(2.0)
+    assert read.values[0.5, "b", "some"] == {2: 4.5, 3: 7.0} and (1.0, "a", "t") in read.summaries
+    assert not read.range(2.0, "a", "t").known and read.range(2.0, "b", "t") == scale.Range(5, 4, 8)
+    # Only what decides a verdict counts as its seeds.
+    read.asked.clear()
+    assert read.peek(1.0, "a", "t").n == 30 and not read.asked
+    assert read.ratio(0.5, "b", "t").known and read.asked == {3}
+    # Numbers of an experiment without randomness have no interval.
+    read.experiment.seeds = 1
+    assert read.range(2.0, "a", "t") == scale.Range.point(3.0)
+    with (tmp_path / "old.csv").open("w", encoding="utf-8") as file:
+        file.write("x,scheme,quantity,mean,half_95,n\n")
+    with pytest.raises(LookupError, match="expected the columns scheme, quantity, mean, low_95"):
+        studies.read_table(tmp_path / "old.csv", studies.Outcome(Two()))
+
+
+def test_independent_ratios_where_seeds_are_not_paired(tmp_path):
+    outcome = studies.Outcome(Two())
+    outcome.summaries[0.0, "a", "t"] = studies.Summary(10.0, 9.0, 11.0, 5)
+    outcome.summaries[0.0, "b", "t"] = studies.Summary(20.0, 18.0, 22.0, 5)
+    assert outcome.ratio(0.0, "b", "t") == scale.Range(20, 18, 22).over(scale.Range(10, 9, 11))
+    # A difference that the table has is a paired one.
+    outcome.differences[0.0, "b", "t"] = studies.Difference(1.0, 0.1, 5, 1.0)
+    of = outcome.ratio(0.0, "b", "t")
+    assert (of.mean, of.low, of.high) == pytest.approx((2.0, 1.9, 2.1))
+    assert outcome.ratio(0.0, "a", "t", to="b").mean == pytest.approx(0.5)
 
 
 def test_digits():

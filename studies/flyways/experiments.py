@@ -46,40 +46,45 @@ class Experiment:
     name: str
     fill: Callable[[Outcome, Options], None]
     schemes: Mapping[str, Any]
+    #: More than 1 if something is random.
     seeds: int = 1
+    #: What the number of values of a mean counts.
+    counts: str = "seeds"
 
 
 def _antennas(trace: str, cases: int) -> Experiment:
-    return Experiment(trace, compare(TRACES[trace], cases, RADIOS, BY_ANTENNA), BY_ANTENNA)
+    return Experiment(trace, compare(TRACES[trace], cases, RADIOS, BY_ANTENNA), BY_ANTENNA, counts="cases")
 
 
 def _policies(trace: str, cases: int) -> Experiment:
     """All policies with one and two radios."""
     places = {x: at for x, at in RADIOS.items() if x < 3}
-    return Experiment(f"{trace}_policies", compare(TRACES[trace], cases, places, BY_POLICY), BY_POLICY)
+    return Experiment(f"{trace}_policies", compare(TRACES[trace], cases, places, BY_POLICY), BY_POLICY, counts="cases")
 
 
 def _tree(trace: str, cases: int) -> Experiment:
     """The traffic of racks under one aggregation switch never crosses the core."""
     places = {x: at for x, at in RADIOS.items() if x < 3}
-    return Experiment(f"{trace}_tree", compare(TRACES[trace], cases, places, BY_TREE), BY_TREE)
+    return Experiment(f"{trace}_tree", compare(TRACES[trace], cases, places, BY_TREE), BY_TREE, counts="cases")
 
 
 def _packets(trace: str, cases: int, lengths: Sequence[float], seeds: int) -> Experiment:
-    return Experiment(f"packets_{trace}", packets.fill(trace, cases, lengths, seeds), {"wired": {}, **packets.FLYWAYS})
+    fill = packets.fill(trace, cases, lengths, seeds)
+    return Experiment(f"packets_{trace}", fill, {"wired": {}, **packets.FLYWAYS}, seeds, counts="runs")
 
 
 def experiments(quick: bool) -> dict[str, Experiment]:
     """The experiments by name."""
     of = {trace: counts[quick] for trace, counts in CASES.items()}
+    seeds = 2 if quick else 10
     every = [
         Experiment("antennas", radio.gains, ANTENNAS),
         Experiment("links", radio.ranges, ANTENNAS),
         *(_antennas(trace, cases) for trace, cases in of.items()),
         *(_policies(trace, cases) for trace, cases in of.items()),
         *(_tree(trace, cases) for trace, cases in of.items() if trace != "pods"),
-        *(Experiment(f"table2_{name}", table2.fill(mac, 500, 2 if quick else 10), table2.COLUMNS) for name, mac in table2.MACS.items()),
+        *(Experiment(f"table2_{name}", table2.fill(mac, 500, seeds), table2.COLUMNS, seeds) for name, mac in table2.MACS.items()),
         *(_packets(trace, *(given[quick])) for trace, given in PACKETS.items()),
-        Experiment("phases", phases.run(60 if quick else 500), phases.POINTING),
+        Experiment("phases", phases.run(60 if quick else 500), phases.POINTING, counts="cases"),
     ]
     return {e.name: e for e in every}

@@ -5,12 +5,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 
 from timeplane import studies
 from timeplane.studies import Options
 
-from .completion import shares
 from .experiments import Experiment
 
 Outcome = studies.Outcome[Experiment]
@@ -25,15 +24,6 @@ def simulate(experiment: Experiment, options: Options, outcomes: Mapping[str, Ou
     return outcome
 
 
-def table(outcome: Outcome) -> Iterator[Sequence[str]]:
-    """Writes means over cases and, for completion times, shares of cases."""
-    yield from studies.table(outcome)
-    if "bound" in outcome.quantities:
-        for x, scheme, of in shares(outcome):
-            for quantity, value in of.items():
-                yield f"{x:g}", scheme, quantity, studies.digits(value, 6), "", str(len(outcome.values[x, scheme, "relative"]))
-
-
 def run(options: Options) -> dict[str, Outcome]:
     """Run the chosen figures' experiments; draw, tabulate and compare them."""
-    return studies.reproduce(options, __name__, simulate, table)
+    return studies.reproduce(options, __name__, simulate)

@@ -251,8 +251,9 @@ def _against(outcomes: Outcomes, name: str, label: str, factor: float = 1.0, log
     axes = figure.subplots(2, len(ROOMS_SHOWN))
     for (high, low), room in zip(axes.T, ROOMS_SHOWN, strict=True):
         o = outcomes[f"{name}_{room}"]
-        for scheme in dict.fromkeys(c for _, c, _ in o.values):
-            x = [p for p in o.places if (p, scheme, "goodput_mbps") in o.values]
+        known = o.keys
+        for scheme in dict.fromkeys(c for _, c, _ in known):
+            x = [p for p in o.places if (p, scheme, "goodput_mbps") in known]
             for a, value in ((high, "goodput_mbps"), (low, f"all_{WORST}")):
                 of = [o.estimate(p, scheme, value) for p in x]
                 if o.experiment.numbered and scheme == "cubic":
@@ -260,7 +261,7 @@ def _against(outcomes: Outcomes, name: str, label: str, factor: float = 1.0, log
                 else:
                     a.plot(np.array(x) * factor, [e.mean for e in of], **look(scheme))
         high.set_ylim(0, 1550)
-        values = [o.mean(p, c, f"all_{WORST}") for p, c, q in o.values if q == "goodput_mbps"]
+        values = [o.mean(p, c, f"all_{WORST}") for p, c, q in o.keys if q == "goodput_mbps"]
         ticks = [t for t in (20, 30, 40, 60, 100, 200, 500, 1000, 3000) if min(values) * 0.7 <= t <= max(values) * 1.4]
         _log(low, ticks)
         low.set_ylim(min(values) * 0.85, max(values) * 1.2)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 import timeplane as tp
+from timeplane.studies import Summary
 
 from .experiments import ACCESS_POINT, DATA, DEVICE, HEADERS, RADIO, Experiment
 
@@ -51,10 +53,30 @@ def _percentiles(times: np.ndarray, counts: np.ndarray) -> dict[str, float]:
     return {quantity(p): percentile(times, counts, p) for p in PERCENTILES}
 
 
-def pooled(parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> dict[str, float]:
-    """Percentiles over the packets of all seeds together, and the number of packets."""
-    times, counts = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
-    return {f"all_{name}": value for name, value in _percentiles(times, counts).items()} | {"packets": float(counts.sum())}
+#: Number of resamples of the walks, from which the intervals of pooled percentiles come.
+RESAMPLES = 1000
+
+
+def pooled(parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> dict[str, Summary]:
+    """Percentiles over the packets of all seeds together, and the number of packets.
+
+    Each seed is a walk, and packets of a walk are not independent. So a 95 % interval is a
+    bootstrap over walks; one walk has none.
+    """
+    bins = np.unique(np.concatenate([times for times, _ in parts]))
+    counts = np.zeros((len(parts), len(bins)), np.int64)
+    for of, (times, number) in zip(counts, parts, strict=True):
+        np.add.at(of, np.searchsorted(bins, times), number)
+    total = counts.sum(axis=0)
+    limits = dict.fromkeys(PERCENTILES, (math.nan, math.nan))
+    if len(parts) > 1:
+        drawn = np.random.default_rng(1).multinomial(len(parts), np.full(len(parts), 1 / len(parts)), RESAMPLES) @ counts
+        for p in PERCENTILES:
+            found = [percentile(bins, of, p) for of in drawn]
+            low, high = np.nanquantile(found, (0.025, 0.975))
+            limits[p] = float(low), float(high)
+    summaries = {f"all_{quantity(p)}": Summary(percentile(bins, total, p), *limits[p], len(parts)) for p in PERCENTILES}
+    return summaries | {"packets": Summary(float(total.sum()), math.nan, math.nan, len(parts))}
 
 
 def link_trace(run: tp.Run) -> tuple[np.ndarray, np.ndarray]:

@@ -1,10 +1,15 @@
-"""Determines which figures of the paper hold in which setting of the published sweeps."""
+"""The parts of the paper's statements, by one set of criteria: for the default setting, which is
+judged, and for each setting of the published sweeps, which shows what else is possible.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from timeplane.studies import scale
+from timeplane.studies.scale import Range
 
 from .experiments import CUBICS, NAMES, PAIRS
 from .measures import quantity
@@ -14,7 +19,7 @@ if TYPE_CHECKING:
 
 Outcomes = Mapping[str, "Outcome"]
 
-#: The criteria for a setting, each with the figure that needs it.
+#: The parts, each with the figure that needs it.
 PARTS: Mapping[str, str] = {
     "overflow": "fig 6",
     "timeout": "fig 6",
@@ -33,20 +38,77 @@ FIGURES = tuple(dict.fromkeys(PARTS.values()))
 #: Number of packets from which losses by a full queue are "massive", and seconds of goodput below
 #: 10 Mb/s, while the link carries traffic, from which they are "extended".
 MASSIVE, EXTENDED = 100, 1.0
-#: Minimum shares: of the time that the window is near the rate's, and of the link's capacity that
-#: goodput reaches.
-NEAR, FULL = 0.9, 0.9
-#: Round trips in ms that count as "about 200", and upper bound of "at most 70".
-HIGH, LOW = (150.0, 250.0), 70.0
-#: Reductions that count as "up to 50 %".
-HALF = (0.4, 0.6)
+#: Minimum share of the time that the window is near the rate's.
+NEAR = 0.9
 RTTS = tuple(quantity(p) for p in (50.0, 99.0, 99.999))
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The numbers of one setting."""
+
+    #: A number by scheme, quantity and room.
+    of: Callable[[str, str, str], Range]
+    #: Ratio of the goodput of two schemes, as the mean of both rooms.
+    goodput: Callable[[str, str], Range]
+    #: A room A and a room B.
+    rooms: tuple[str, str]
+    #: The variant of CUBIC.
+    cubic: str = "cubic"
+
+    def b(self, scheme: str, name: str) -> Range:
+        """A number in room B."""
+        return self.of(scheme, name, self.rooms[1])
+
+    def ratios(self, scheme: str, to: str) -> list[list[Range]]:
+        """Round trips under a scheme relative to another one's, by room and percentile."""
+        return [[self.of(scheme, q, room).over(self.of(to, q, room)) for q in RTTS] for room in self.rooms]
+
+
+def _overflow(n: Numbers) -> str:
+    return scale.together(scale.above(n.b(n.cubic, "window_over"), 1), scale.above(n.b(n.cubic, "lost_queue"), MASSIVE))
+
+
+def _timeout(n: Numbers) -> str:
+    """A timeout as the paper's, which an overflow causes. The sweep does not record its time."""
+    moment = n.b(n.cubic, "rto_s")
+    return scale.together(scale.above(n.b(n.cubic, "rtos_up"), 0.5), *([scale.matches(moment, "about 2 s")] if moment.known else ()))
+
+
+def _half(n: Numbers) -> str:
+    """The best percentile of each room; and no percentile is worse."""
+    every = n.ratios("reactive", n.cubic)
+    best = [scale.compares(min(of, key=lambda r: r.mean), "up to 50 % less") for of in every]
+    return scale.together(*best, *(scale.below(r, scale.STATED) for of in every for r in of))
+
+
+def _worst(n: Numbers) -> str:
+    """Less at the last percentile, and by more than at the median."""
+    every = n.ratios("proactive", "reactive")
+    return scale.together(*(verdict for median, _, worst in every for verdict in (scale.lower(worst), scale.lower(worst.over(median)))))
+
+
+#: The criteria of the parts.
+CRITERIA: Mapping[str, Callable[[Numbers], str]] = {
+    "overflow": _overflow,
+    "timeout": _timeout,
+    "starved": lambda n: scale.above(n.b(n.cubic, "starved_s"), EXTENDED),
+    "follows": lambda n: scale.above(n.b("reactive", "follows"), NEAR),
+    "reaches": lambda n: scale.same(n.b("reactive", "use")),
+    "peak_cubic": lambda n: scale.matches(n.b(n.cubic, "peak_ms"), "200 ms"),
+    "peak_reactive": lambda n: scale.matches(n.b("reactive", "peak_ms"), "at most 70 ms"),
+    "half": _half,
+    "worst": _worst,
+    "double": lambda n: scale.compares(n.goodput("reactive", n.cubic), "more than double"),
+    "highest": lambda n: scale.together(*(scale.higher(n.goodput("reactive", other)) for other in (n.cubic, "proactive"))),
+    "cost": lambda n: scale.lower(n.goodput("proactive", "reactive")),
+}
 
 
 @dataclass(frozen=True)
 class Setting:
     """One combination of level, queue and target, in A and in one variant of B, with one variant
-    of CUBIC.
+    of CUBIC. It has one seed, so nothing is judged by it.
     """
 
     outcomes: Outcomes
@@ -54,42 +116,24 @@ class Setting:
     place: float
     cubic: str
 
-    def value(self, scheme: str, name: str, room: str | None = None) -> float:
-        """A mean over seeds, in B by default."""
-        return self.outcomes[f"grid_{room or self.room}"].mean(self.place, scheme, name)
-
     @property
     def rooms(self) -> tuple[str, str]:
         """The two rooms."""
         return PAIRS[self.room], self.room
 
-    def goodput(self, scheme: str) -> float:
-        """Mean goodput of A and B."""
-        return sum(self.value(scheme, "goodput_mbps", room) for room in self.rooms) / 2
+    def of(self, scheme: str, name: str, room: str) -> Range:
+        """A number of its run."""
+        return Range.point(self.outcomes[f"grid_{room}"].peek(self.place, scheme, name).mean)
 
-    def reductions(self) -> list[float]:
-        """Reductions by reactive compared with CUBIC, by room and percentile."""
-        return [1 - self.value("reactive", q, room) / self.value(self.cubic, q, room) for room in self.rooms for q in RTTS]
+    def goodput(self, scheme: str, to: str) -> Range:
+        """Goodput relative to another scheme's: mean of A and B."""
+        own, other = (Range.average([self.of(c, "goodput_mbps", room) for room in self.rooms]) for c in (scheme, to))
+        return own.over(other)
 
     def holds(self) -> dict[str, bool]:
-        """Whether each part of the paper's statements holds."""
-        v, reductions = self.value, self.reductions()
-        below = [1 - v("proactive", q, room) / v("reactive", q, room) for room in self.rooms for q in RTTS]
-        cubic, reactive, proactive = (self.goodput(c) for c in (self.cubic, "reactive", "proactive"))
-        return {
-            "overflow": v(self.cubic, "window_over") > 1 and v(self.cubic, "lost_queue") >= MASSIVE,
-            "timeout": v(self.cubic, "timeouts") >= 1,
-            "starved": v(self.cubic, "starved_s") >= EXTENDED,
-            "follows": v("reactive", "follows") >= NEAR,
-            "reaches": v("reactive", "use") >= FULL,
-            "peak_cubic": HIGH[0] <= v(self.cubic, "peak_ms") <= HIGH[1],
-            "peak_reactive": v("reactive", "peak_ms") <= LOW,
-            "half": min(reductions) > -0.02 and HALF[0] <= max(reductions) <= HALF[1],
-            "worst": min(below) > -0.02 and max(below[2], below[5]) > 0.02,
-            "double": reactive > 2 * cubic,
-            "highest": reactive > max(cubic, proactive),
-            "cost": proactive < reactive,
-        }
+        """Whether each part holds in its run."""
+        numbers = Numbers(self.of, self.goodput, self.rooms, self.cubic)
+        return {part: judge(numbers) == "yes" for part, judge in CRITERIA.items()}
 
 
 def figures_of(holds: Mapping[str, bool]) -> dict[str, bool]:

@@ -4,15 +4,18 @@
 
 from __future__ import annotations
 
+import csv
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import timeplane as tp
 from timeplane import studies
-from timeplane.studies import Options
+from timeplane.studies import Options, Summary
 
 from . import measures, settings
 from .experiments import FOLDER, Experiment
@@ -42,7 +45,7 @@ def _measure(outcome: Outcome, results: tp.Results) -> None:
             outcome.traces.setdefault(place, trace)
         together.setdefault(place, []).append(measures.round_trips(run))
     for (x, scheme), parts in together.items():
-        outcome.add(x, scheme, 0, measures.pooled(parts))
+        outcome.summaries |= {(x, scheme, name): summary for name, summary in measures.pooled(parts).items()}
 
 
 #: Columns of a grid's table: the criteria of settings.
@@ -57,12 +60,33 @@ def table(outcome: Outcome) -> Iterator[Sequence[Any]]:
         yield from studies.table(outcome, 5)
         return
     columns = (*JUDGED, *settings.RTTS)
-    yield (*(key.rpartition(".")[2] for key in outcome.experiment.sweep), "scheme", *columns)
+    yield (*_swept(outcome.experiment), "scheme", "seeds", *columns)
     for x, setting in enumerate(outcome.experiment.settings):
         for scheme in outcome.experiment.schemes:
-            yield *setting.values(), scheme, *(studies.digits(outcome.mean(x, scheme, quantity)) for quantity in columns)
+            seeds = outcome.estimate(x, scheme, JUDGED[0]).n
+            yield *setting.values(), scheme, seeds, *(studies.digits(outcome.mean(x, scheme, quantity)) for quantity in columns)
+
+
+def _swept(experiment: Experiment) -> list[str]:
+    """Columns of the swept keys."""
+    return [key.rpartition(".")[2] for key in experiment.sweep]
+
+
+def read(path: Path, outcome: studies.Outcome[Experiment]) -> studies.Outcome[Experiment]:
+    """Reads a table of :func:`table`."""
+    experiment = outcome.experiment
+    if len(experiment.sweep) < 2:
+        return studies.read_table(path, outcome)
+    place = {tuple(map(str, setting.values())): float(x) for x, setting in enumerate(experiment.settings)}
+    with path.open(newline="", encoding="utf-8") as file:
+        for cells in csv.DictReader(file):
+            x = place[tuple(cells[name] for name in _swept(experiment))]
+            for quantity in (*JUDGED, *settings.RTTS):
+                value = float(cells[quantity] or "nan")
+                outcome.summaries[x, cells["scheme"], quantity] = Summary(value, math.nan, math.nan, int(cells["seeds"]))
+    return outcome
 
 
 def run(options: Options) -> dict[str, Outcome]:
     """Run the chosen figures' experiments; draw, tabulate and compare them."""
-    return studies.reproduce(options, __name__, simulate, table)
+    return studies.reproduce(options, __name__, simulate, table, read)

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 
-import timeplane as tp
 from timeplane.studies.figures import BLACK, BLUE, COLORS, GREEN, LINES, MARKERS, RED, SKY, WIDE, Drawing, Figures, legend, letter, panels
 
-from . import claims
+from . import claims, measures
 from .arithmetic import TABLE1
 from .experiments import FIG8_AT, HOSTS, PERIOD
 from .workloads import US
@@ -46,7 +45,7 @@ def fig6(outcomes: Outcomes) -> Figure:
         o = outcomes[name]
         pauses = claims.pauses(o.experiment)
         for i, (kind, label) in enumerate((("data", "data paused"), ("both", "data and ACKs paused"))):
-            y = [100 * claims.tcp_share(o, kind, p, name == "fig6_large") for p in pauses]
+            y = [100 * claims.tcp_share(o, kind, p, name == "fig6_large").mean for p in pauses]
             a.plot([p / 1000 for p in pauses], y, color=(BLUE, RED)[i], linestyle=LINES[i], marker=MARKERS[i], label=label)
         a.set_xlabel("Pause (ms)")
         a.set_ylim(0, 105)
@@ -57,11 +56,10 @@ def fig6(outcomes: Outcomes) -> Figure:
     ):
         points = claims.loss_shares(outcomes[name])
         losses = [100 * x for x, _ in points]
-        estimates = [tp.studies.estimate(100 * s for s in shares) for _, shares in points]
-        mean, half = np.array([e.mean for e in estimates]), np.array([e.half for e in estimates])
-        axes[2].plot(losses, mean, color=color, linestyle=line, marker=marker, label=label)
-        if min(e.n for e in estimates) > 2:
-            axes[2].fill_between(losses, mean - half, mean + half, color=color, alpha=0.2, linewidth=0)
+        of = [share.times(100) for _, share in points]
+        axes[2].plot(losses, [r.mean for r in of], color=color, linestyle=line, marker=marker, label=label)
+        if all(r.known for r in of):
+            axes[2].fill_between(losses, [r.low for r in of], [r.high for r in of], color=color, alpha=0.2, linewidth=0)
     axes[2].set_xscale("symlog", linthresh=min(x for x in losses if x > 0))
     axes[2].set_xlabel("Frames lost (%)")
     axes[2].set_ylim(0, 105)
@@ -106,7 +104,8 @@ def fig8(outcomes: Outcomes) -> Figure:
 
 
 def fig9(outcomes: Outcomes) -> Figure:
-    edges, rates = claims.growth(outcomes)
+    o = outcomes["fig9"]
+    edges, rates = measures.growth(o.traces["reactor"], o.experiment.window)
     figure, (axes,) = panels(1, WIDE, 2.0)
     time = edges / 1e9
     for i, rate in enumerate(rates):

@@ -10,8 +10,11 @@ import numpy as np
 import timeplane as tp
 
 from .arithmetic import payload_share
+from .experiments import FIG8_AT, HOSTS, PERIOD
 
 US, MS = 1e6, 1e9
+#: The host whose arrivals figures 8 and 9 show, and the number of its flows and of steps.
+WATCHED, STEPS = 7, 7
 
 
 def dropped(run: tp.Run) -> dict[str, float]:
@@ -76,6 +79,62 @@ def rates(found: dict[str, np.ndarray], sources: Sequence[int], edges: np.ndarra
         np.histogram(found["time"][found["source"] == s], edges, weights=found["bytes"][found["source"] == s])[0] for s in sources
     ]
     return np.array(rows) * 8 / (np.diff(edges) * 1e-12) / 1e9
+
+
+def configurations(trace: dict[str, np.ndarray], begin: float) -> list[tuple[int, float]]:
+    """Packet trains of one source in the period from ``begin`` on: source, and first arrival in us."""
+    found = []
+    for source in np.unique(trace["source"]):
+        times = trace["time"][(trace["source"] == source) & (trace["time"] >= begin) & (trace["time"] < begin + PERIOD * US)]
+        # Packets from the packet switch are more than 12 us apart, those from a circuit less than 2
+        # us.
+        found += [(int(source), (a - begin) / US) for a, _, n in trains(times, 3 * US) if n > 100]
+    return sorted(found, key=lambda f: f[1])
+
+
+def change(trace: dict[str, np.ndarray]) -> dict[str, float]:
+    """Figure 8: configurations in the period before the change and in the one after its period, and
+    the new flows until that period ends.
+    """
+    begin = FIG8_AT - 750 * US
+    numbers: dict[str, float] = {}
+    for which, at in (("before", begin - PERIOD * US), ("after", begin + PERIOD * US)):
+        found = configurations(trace, at)
+        numbers[f"{which}_trains"] = float(len(found))
+        numbers |= {f"{which}_host_{i}": float(source) for i, (source, _) in enumerate(found)}
+        apart = np.diff([first for _, first in found])
+        if len(apart):
+            numbers |= {f"{which}_apart_{name}_us": float(of(apart)) for name, of in (("least", np.min), ("mean", np.mean), ("most", np.max))}
+    low, high = begin + 750 * US, begin + PERIOD * US
+    new = (trace["source"] < HOSTS // 2) & (trace["time"] >= low) & (trace["time"] < high)
+    numbers["between_gbps"] = float(trace["bytes"][new].sum()) * 8 / ((high - low) * 1e-12) / 1e9
+    numbers["between_hosts"] = float(len(np.unique(trace["source"][new])))
+    numbers["between_circuits"] = float(sum(source < HOSTS // 2 for source, _ in configurations(trace, begin)))
+    return numbers
+
+
+def growth(trace: dict[str, np.ndarray], window: str) -> tuple[np.ndarray, np.ndarray]:
+    """Figure 9: edges of periods (ps), and rates of the flows to the watched host in the order in
+    which they become large.
+    """
+    edges = np.arange(0, number(window) * US + 1, PERIOD * US)
+    return edges, rates(trace, [(WATCHED - x) % HOSTS for x in range(1, HOSTS)], edges)
+
+
+def steps(trace: dict[str, np.ndarray], window: str) -> dict[str, float]:
+    """Figure 9, by step: each flow's mean rate in its second half; and the first three periods of
+    the flow that has become large, relative to the last period of the step.
+    """
+    edges, of = growth(trace, window)
+    each = (len(edges) - 1) // STEPS
+    numbers = {}
+    for k in range(STEPS):
+        late = of[:, k * each + each // 2 : (k + 1) * each].mean(axis=1)
+        numbers |= {f"step_{k + 1}_flow_{i}_gbps": float(rate) for i, rate in enumerate(late)}
+        last = of[k, (k + 1) * each - 1]
+        if k and last > 0:
+            numbers |= {f"{name}_{k + 1}": float(of[k, k * each + i] / last) for i, name in enumerate(("first", "second", "third"))}
+    return numbers
 
 
 def completion_mean(run: tp.Run) -> float:

@@ -15,7 +15,7 @@ from timeplane.studies import Options
 
 from . import measures
 from .arithmetic import TABLE1
-from .experiments import FLOWS, HOSTS, LINE, MTU54, PERIOD54, Experiment
+from .experiments import FLOWS, FOLDER, HOSTS, LINE, MTU54, PERIOD54, Experiment
 
 
 @dataclass
@@ -36,9 +36,11 @@ def simulate(experiment: Experiment, options: Options, outcomes: Mapping[str, Ou
 def _measure(outcome: Outcome, results: tp.Results) -> None:
     for run in results.runs:
         x, numbers = _measured(outcome.experiment, run)
-        outcome.add(x, run.scheme_name, run.seed, numbers)
         if outcome.experiment.name in ("fig8", "fig9"):
-            outcome.traces.setdefault(run.scheme_name, measures.arrivals(run, 7))
+            trace = measures.arrivals(run, measures.WATCHED)
+            outcome.traces.setdefault(run.scheme_name, trace)
+            numbers |= measures.change(trace) if outcome.experiment.name == "fig8" else measures.steps(trace, outcome.experiment.window)
+        outcome.add(x, run.scheme_name, run.seed, numbers)
 
 
 def _measured(experiment: Experiment, run: tp.Run) -> tuple[float, dict[str, float]]:
@@ -71,6 +73,6 @@ def transceivers() -> Iterator[Sequence[str]]:
 
 def run(options: Options) -> dict[str, Outcome]:
     """Run the chosen figures' experiments; draw, tabulate and compare them."""
-    outcomes = studies.reproduce(options, __name__, simulate)
-    studies.write_csv(options.out / "tables" / "table1.csv", transceivers())
-    return outcomes
+    if not options.judge:
+        studies.write_csv(options.place(FOLDER) / "tables" / "table1.csv", transceivers())
+    return studies.reproduce(options, __name__, simulate)

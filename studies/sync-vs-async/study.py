@@ -43,15 +43,15 @@ def table(outcome: Outcome) -> Iterator[Sequence[str]]:
     """Writes one row per load, scheme and quantity; differences are relative to the first
     scheme, paired by seed.
     """
-    yield "load", "scheme", "quantity", "mean", "half_95", "n", "difference", "difference_half_95", "p_equivalent", "verdict"
+    head = next(studies.table(outcome, axis="load"))
+    yield *head, "difference", "difference_half_95", "p_equivalent", "verdict"
     first = next(iter(outcome.experiment.schemes))
     for load in outcome.experiment.loads:
         for scheme in outcome.experiment.schemes:
             for quantity in outcome.quantities:
-                of = outcome.estimate(load, scheme, quantity)
-                if not of.n:
+                row = studies.row(outcome, (load, scheme, quantity))
+                if not row:
                     continue
-                row = [f"{load:g}", scheme, quantity, digits(of.mean), digits(of.half, 2), str(of.n)]
                 if scheme == first:
                     yield [*row, "", "", "", ""]
                     continue

@@ -267,9 +267,9 @@ def _all(
         Experiment("fig8", SLOTS, TREE | JUMBO, full),
         Experiment("fig7_tcp", {"tcp": TCP}, SWITCH | JUMBO, tcp, seeds=seeds),
         Experiment("fig8_tcp", {"tcp": TCP}, TREE | JUMBO, tcp, seeds=seeds),
-        Experiment("fig7_large", {"tcp": TCP}, SWITCH | USUAL, tcp),
-        Experiment("fig7_1500", BOTH, SWITCH | USUAL, small),
-        Experiment("fig8_1500", BOTH, TREE | USUAL, small),
+        Experiment("fig7_large", {"tcp": TCP}, SWITCH | USUAL, tcp, seeds=seeds),
+        Experiment("fig7_1500", BOTH, SWITCH | USUAL, small, seeds=seeds),
+        Experiment("fig8_1500", BOTH, TREE | USUAL, small, seeds=seeds),
         Experiment("buffers", BOTH, SWITCH | JUMBO, small, sweep=sweep, seeds=seeds),
         *(_guard(reaction, guard, seeds) for reaction in GUARDS),
         Experiment("guard_tree", SLOTS, TREE | JUMBO, guard, sweep=(GUARD_KEY, TREE_GUARDS), seeds=seeds),
@@ -281,7 +281,7 @@ def _all(
     ]
 
 
-FULL = _all(10 * GB, TCP_SIZE, SMALL_SIZE, BUFFERS, 10 * MB, 100, 5, BLOCKS, 50, 2)
+FULL = _all(10 * GB, TCP_SIZE, SMALL_SIZE, BUFFERS, 10 * MB, 100, 5, BLOCKS, 50, 5)
 QUICK = _all(50 * MB, 20 * MB, 5 * MB, (40, 160, 10_000), 2 * MB, 10, 1, (100.0, 360.0, 3000.0), 10, 1)
 
 

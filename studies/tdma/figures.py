@@ -22,7 +22,7 @@ Outcomes = Mapping[str, "Outcome"]
 
 
 def _ends(axes: Axes, outcome: Outcome, scheme: str, quantity: str, **style: Any) -> None:
-    times = [claims.ratio(outcome, scheme, quantity=f"{quantity}_{share}") for share in SHARES]
+    times = [claims.ratio(outcome, scheme, quantity=f"{quantity}_{share}").mean for share in SHARES]
     axes.plot(times, SHARES, **style)
 
 
@@ -74,7 +74,7 @@ def buffers(outcomes: Outcomes) -> Figure:
     figure, axes = panels(2)
     for i, (scheme, label) in enumerate((("tdma", "TDMA"), ("tcp", "TCP"))):
         style = {"color": (BLUE, RED)[i], "linestyle": LINES[i], "marker": MARKERS[i], "label": label}
-        axes[0].plot(o.places, [claims.ratio(o, scheme, x) for x in o.places], **style)
+        axes[0].plot(o.places, [claims.ratio(o, scheme, x).mean for x in o.places], **style)
         axes[1].plot(o.places, [o.mean(x, scheme, "dropped_packets") for x in o.places], **style)
     axes[0].set_yscale("log", base=2)
     axes[0].yaxis.set_major_formatter("{x:g}")

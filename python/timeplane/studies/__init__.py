@@ -9,18 +9,20 @@ paper's numbers (``published.csv``), its scenario, and a ``study.py``. The first
 - :func:`simulate` runs one experiment, whose numbers an :class:`Outcome` keeps by axis value,
   scheme, quantity and seed;
 - :func:`estimate` and :func:`difference` compute statistics over seeds by the comparison's rules;
+- :mod:`timeplane.studies.scale` is the scale of all verdicts;
 - :mod:`timeplane.studies.figures` provides axes, legends and colors, and needs matplotlib.
 """
 
 from __future__ import annotations
 
-from timeplane.studies._claims import Claims, Found, published, yes_or_no
+from timeplane.studies import scale
+from timeplane.studies._claims import Claims, Found, published
 from timeplane.studies._command import main
 from timeplane.studies._find import Study, find, places, studies
-from timeplane.studies._outcome import Experiment, Outcome, by_run, simulate
+from timeplane.studies._outcome import Experiment, Outcome, Summary, by_run, simulate
 from timeplane.studies._run import Options, base_scenario, reproduce, run
 from timeplane.studies._statistics import Difference, Estimate, difference, estimate, jain
-from timeplane.studies._tables import digits, table, write_csv, write_flows
+from timeplane.studies._tables import digits, read_table, row, table, write_csv, write_flows
 
 __all__ = [
     "Claims",
@@ -31,6 +33,7 @@ __all__ = [
     "Options",
     "Outcome",
     "Study",
+    "Summary",
     "base_scenario",
     "by_run",
     "difference",
@@ -41,12 +44,14 @@ __all__ = [
     "main",
     "places",
     "published",
+    "read_table",
     "reproduce",
+    "row",
     "run",
+    "scale",
     "simulate",
     "studies",
     "table",
     "write_csv",
     "write_flows",
-    "yes_or_no",
 ]

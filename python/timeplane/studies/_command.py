@@ -7,18 +7,20 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from timeplane.studies._find import find, studies
+from timeplane.studies._find import Study, find, studies
 from timeplane.studies._run import Options
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="timeplane study", description="Run a study of a paper; without a name, list the studies.")
-    parser.add_argument("name", nargs="?", help="run this study")
+    parser.add_argument("name", nargs="?", help="run this study, or `all`")
     parser.add_argument("--quick", action="store_true", help="run a small version of everything, in less than a minute")
     parser.add_argument("--jobs", type=_positive, metavar="N", help="run N runs concurrently [default: one per processor]")
     parser.add_argument("--seeds", type=_positive, metavar="N", help="run N seeds instead of the study's own number")
     parser.add_argument("--figures", default="", metavar="NAME,..", help="make only these figures")
     parser.add_argument("--out", type=Path, metavar="DIR", help="write figures, tables and runs to DIR [default: results/NAME]")
+    parser.add_argument("--in-place", action="store_true", help="write figures and tables to the study's own folder, with its README")
+    parser.add_argument("--judge", action="store_true", help="judge the study's own tables, or those in DIR, and run nothing")
     return parser
 
 
@@ -45,21 +47,15 @@ def main(arguments: Sequence[str]) -> int:
                 file=sys.stderr,
             )
         return 0 if found else 2
-    try:
-        study = find(given.name)
-    except LookupError as error:
-        print(f"error: {error.args[0]}", file=sys.stderr)
+    if given.in_place and (given.quick or given.seeds):
+        print("error: --in-place keeps the tables of a full run: expected neither --quick nor --seeds", file=sys.stderr)
         return 2
-    options = Options(
-        out=given.out or Path("results") / study.name,
-        quick=given.quick,
-        jobs=given.jobs,
-        seeds=given.seeds,
-        figures=tuple(f for f in given.figures.split(",") if f),
-        tell=lambda line: print(line, file=sys.stderr, flush=True),
-    )
     try:
-        study.load().run(options)
+        chosen = studies() if given.name == "all" else [find(given.name)]
+        for study in chosen:
+            if len(chosen) > 1:
+                print(f"# {study.name}", flush=True)
+            study.load().run(_options(given, study))
     except LookupError as error:
         print(f"error: {error.args[0]}", file=sys.stderr)
         return 2
@@ -69,3 +65,22 @@ def main(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return 130
     return 0
+
+
+def _options(given: argparse.Namespace, study: Study) -> Options:
+    """Options of one study."""
+    out = Path("results") / study.name
+    if given.out:
+        out = given.out / study.name if given.name == "all" else given.out
+    elif given.judge:
+        out = study.folder
+    return Options(
+        out=out,
+        quick=given.quick,
+        jobs=given.jobs,
+        seeds=given.seeds,
+        figures=tuple(f for f in given.figures.split(",") if f),
+        judge=given.judge,
+        in_place=given.in_place,
+        tell=lambda line: print(line, file=sys.stderr, flush=True),
+    )

@@ -1,4 +1,4 @@
-"""Running a study: experiments, tables, figures, comparison."""
+"""Running a study: experiments, tables, figures, and the comparison, which reads tables only."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from timeplane.studies import _claims
-from timeplane.studies._outcome import E, O
+from timeplane.studies import _claims, _history
+from timeplane.studies._outcome import E, O, Outcome
+from timeplane.studies._tables import read_table, write_csv
 from timeplane.studies._tables import table as plain_table
-from timeplane.studies._tables import write_csv
 
 if TYPE_CHECKING:
     from timeplane.studies.figures import Drawing
@@ -34,8 +34,16 @@ class Options:
     seeds: int | None = None
     #: Figures to make; all if empty.
     figures: tuple[str, ...] = ()
+    #: Judge tables that exist, and run nothing.
+    judge: bool = False
+    #: Write tables and figures into the study's folder, where they are committed.
+    in_place: bool = False
     #: Receives progress messages.
     tell: Callable[[str], object] = print
+
+    def place(self, folder: Path) -> Path:
+        """The folder of `tables` and `figures`; ``folder`` is the study's."""
+        return folder if self.in_place else self.out
 
 
 def run(
@@ -47,32 +55,60 @@ def run(
     figures: Mapping[str, Drawing],
     claims: _claims.Claims,
     table: Callable[[O], Iterable[Sequence[str]]] = plain_table,
+    read: Callable[[Path, Outcome[E]], Outcome[E]] = read_table,
 ) -> dict[str, O]:
     """Run the experiments of the chosen figures, draw these, and compare; return outcomes by
     experiment.
 
-    Writes ``runs``, ``tables`` and ``figures`` into ``options.out``. ``tables`` has one file per
-    experiment (rows of ``table``, the header first) and ``compared.csv`` and ``.md``. ``folder`` is
-    the study's, with ``published.csv``. ``simulate`` runs one experiment, and gets the outcomes of
-    all earlier ones in the order in which figures need them. Raises ``LookupError`` for an unknown
-    figure.
+    Writes ``tables`` and ``figures`` into ``options.place(folder)``, and ``runs`` into
+    ``options.out``. ``tables`` has one file per experiment (rows of ``table``, the header first)
+    and ``compared.csv`` and ``.md``. ``folder`` is the study's, with ``published.csv``.
+    ``simulate`` runs one experiment, and gets the outcomes of all earlier ones in the order in
+    which figures need them. The comparison gets what ``read`` finds in the tables, so that
+    ``options.judge`` finds the same. Raises ``LookupError`` for an unknown figure.
     """
-    from timeplane.studies.figures import save
-
-    names = _chosen(options, figures)
-    outcomes: dict[str, O] = {}
+    names = [] if options.judge else _chosen(options, figures)
+    place, outcomes = options.place(folder), dict[str, O]()
     begin = time.monotonic()
-    for name in _wanted([figures[name] for name in names], experiments):
-        outcomes[name] = simulate(experiments[name], options, outcomes)
-        write_csv(options.out / "tables" / f"{name}.csv", table(outcomes[name]))
-    for name in names:
-        save(name, figures[name], outcomes, options.out / "figures", folder.name)
-    rows = _claims.compare(_claims.published(folder), claims, outcomes)
-    write_csv(options.out / "tables" / "compared.csv", [_claims.HEAD, *rows])
-    (options.out / "tables" / "compared.md").write_text(_claims.markdown(rows), encoding="utf-8")
-    options.tell(f"{time.monotonic() - begin:.0f} s in all; figures and tables are in {options.out}")
+    if not options.judge:
+        from timeplane.studies.figures import save
+
+        for name in _wanted([figures[name] for name in names], experiments):
+            outcomes[name] = simulate(experiments[name], options, outcomes)
+            write_csv(place / "tables" / f"{name}.csv", table(outcomes[name]))
+        for name in names:
+            save(name, figures[name], outcomes, place / "figures", folder.name)
+    # Tables in the study's folder are all of one size; those elsewhere may be of earlier options.
+    tables = {name: place / "tables" / f"{name}.csv" for name in (experiments if options.judge or options.in_place else outcomes)}
+    found = {name: read(file, Outcome(experiments[name])) for name, file in tables.items() if file.exists()}
+    rows = _claims.compare(_claims.published(folder), claims, found, options.quick)
+    _keep(options, folder, rows)
+    if not options.judge:
+        options.tell(f"{time.monotonic() - begin:.0f} s in all; figures and tables are in {place}")
     _claims.show(rows)
     return outcomes
+
+
+def _keep(options: Options, folder: Path, rows: list[list[str]]) -> None:
+    """Write the comparison; in the study's folder also the history of verdicts and the README."""
+    place = options.place(folder)
+    file = place / "tables" / "compared.csv"
+    if options.judge and place == folder and not options.in_place:
+        return
+    if not options.in_place:
+        write_csv(file, [_claims.HEAD, *rows])
+        file.with_suffix(".md").write_text(_claims.markdown(rows), encoding="utf-8")
+        return
+    if missing := [row["id"] for row in _claims.published(folder) if row["id"] not in {found[0] for found in rows}]:
+        raise LookupError(f"{place / 'tables'} lacks the tables of {', '.join(missing)}: run the study without --judge and --figures")
+    before = _claims.verdicts(file)
+    write_csv(file, [_claims.HEAD, *rows])
+    open_ = _history.extend(folder, before, {row[0]: row[-1] for row in rows})
+    if open_:
+        options.tell(f"{folder.name}/history.csv: write the reason for the new verdicts of {', '.join(open_)}, then run this again with --judge")
+    readme = folder / "README.md"
+    parts = {"statements": _claims.markdown(rows), "history": _history.markdown(_history.history(folder))}
+    readme.write_text(_history.rewrite(readme.read_text(encoding="utf-8"), parts), encoding="utf-8")
 
 
 def reproduce(
@@ -80,6 +116,7 @@ def reproduce(
     package: str,
     simulate: Callable[[E, Options, Mapping[str, O]], O],
     table: Callable[[O], Iterable[Sequence[str]]] = plain_table,
+    read: Callable[[Path, Outcome[E]], Outcome[E]] = read_table,
 ) -> dict[str, O]:
     """Call :func:`run` with the modules of a study.
 
@@ -88,15 +125,17 @@ def reproduce(
     (``claims.py``). Figures are imported here because they need matplotlib, which listing and
     loading studies does not.
     """
-    parts, figures, claims = (import_module(f"{package}.{part}") for part in ("experiments", "figures", "claims"))
+    parts, claims = (import_module(f"{package}.{part}") for part in ("experiments", "claims"))
     return run(
         options,
         parts.FOLDER,
         experiments=parts.experiments(options.quick),
         simulate=simulate,
-        figures=figures.FIGURES,
+        # Judging draws nothing, and does not need matplotlib.
+        figures={} if options.judge else import_module(f"{package}.figures").FIGURES,
         claims=claims.CLAIMS,
         table=table,
+        read=read,
     )
 
 

@@ -60,6 +60,9 @@ field("burst.class", u8, "Class", DEC)
 field("burst.packets", u32, "Packets", DEC)
 field("burst.bytes", u64, "Bytes", DEC)
 field("burst.arrived", i64, "Arrived at (ps)", DEC)
+field("part.destination", u32, "Destination", DEC)
+field("part.coflow", u32, "Coflow", DEC)
+field("part.bytes", u64, "Bytes", DEC)
 -- Grants, also those for the hosts of a relay.
 field("report_at", i64, "Report at (ps)", DEC)
 field("grant.host", u32, "Host", DEC)
@@ -228,6 +231,14 @@ local function burst(tree, r)
     r:add(t, "burst.arrived", 8)
 end
 
+local function part_of_coflow(tree, r)
+    if r:left() < 16 then return truncation(tree, r) end
+    local t = item(tree, r, 16, "Coflow to host " .. r:peek(4):uint())
+    r:add(t, "part.destination", 4)
+    r:add(t, "part.coflow", 4)
+    r:add(t, "part.bytes", 8)
+end
+
 -- A grant. Its times count from the start of the round, as in the encoder.
 local function grant(tree, r, effective, of_host)
     local before = of_host and 4 or 0
@@ -374,7 +385,7 @@ local function body(kind, flags, part, effective, key, r, tree)
     if kind == REPORT then
         if first and flags % 2 == 1 then r:add(tree, "report.room", 8) end
         if first and math.floor(flags / 4) % 2 == 1 then r:add(tree, "report.obeys", 4) end
-        local one = math.floor(flags / 2) % 2 == 1 and burst or entry
+        local one = math.floor(flags / 2) % 2 == 1 and burst or flags >= 8 and part_of_coflow or entry
         while r:left() >= 4 do one(tree, r) end
     elseif kind == GRANTS or kind == PART then
         if first then r:add(tree, "report_at", 8) end

@@ -129,6 +129,8 @@ def _choices(made: Page, s: _Schema, choices: list[dict[str, Any]], key: str) ->
     rows, tables = [], []
     for choice in choices:
         about = _text(choice.get("description", ""))
+        if "x-source" in choice:
+            about += f" Source: {choice['x-source']}; departures: {_text(choice['x-departures'])}."
         properties = choice.get("properties", {})
         if "const" in choice:
             rows.append((f"`{json.dumps(choice['const'])}`", "", about))

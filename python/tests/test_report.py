@@ -48,7 +48,7 @@ measure = "10 ms"
 drain = "10 ms"
 [scheme.solstice]
 transport.raw = {}
-plan.circuits = { scheduler = "solstice", period = "3 ms", dark = "30 us", least_open = "130 us" }
+plan.circuits = { scheduler = "solstice_refined", period = "3 ms", dark = "30 us", least_open = "130 us" }
 """
 GRANTS = """
 description = "Rates beside timeslots"

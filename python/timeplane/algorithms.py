@@ -206,7 +206,7 @@ class CircuitSchedule(NamedTuple):
 
 def circuit_schedule(
     demand: ArrayLike,
-    algorithm: str = "solstice",
+    algorithm: str = "solstice_refined",
     *,
     circuit: str | float,
     dark: str | float,
@@ -229,8 +229,9 @@ def circuit_schedule(
     A configuration is open for at least ``least_open``. There are at most ``most`` configurations,
     and all fit into ``window``. Without a window, the schedule continues until the packet switch
     can carry the rest. ``standing`` is the matching at the start, as a row of
-    :attr:`CircuitSchedule.matchings`. ``day`` is the length of a configuration of ``max_weight``,
-    ``granularity`` the lambda of ``adjust``.
+    :attr:`CircuitSchedule.matchings`. ``day`` is the length of a configuration of ``max_weight``
+    and ``round_robin``, ``granularity`` the steps of ``adjust`` (its lambda). For ``sunflow``, the
+    demand is one coflow.
 
     Rates and times are text with a unit (``"100 Gb/s"``, ``"20 us"``), or numbers in bit/s and
     seconds.

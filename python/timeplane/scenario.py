@@ -1544,9 +1544,12 @@ class Tdma(Values):
 
 #: Order in which pairs are matched; within a pair the oldest packet always goes first.
 #:
-#: - ``"ocf"``: Oldest cell first: the pair whose first packet has waited longest.
-#: - ``"srjf"``: Shortest remaining job first: the pair whose first flow has the fewest bytes left.
-#: - ``"mmf"``: Max-min fairness: the pair whose first packet has been first for longest.
+#: - ``"ocf"``: Oldest cell first: the pair whose first packet has waited longest (SYN, German
+#:   Sviridov et al., Globecom 2018).
+#: - ``"srjf"``: Shortest remaining job first: the pair whose first flow has the fewest bytes left
+#:   (SYN, German Sviridov et al., Globecom 2018).
+#: - ``"mmf"``: Max-min fairness: the pair whose first packet has been first for longest (SYN,
+#:   German Sviridov et al., Globecom 2018).
 SlotMetric: TypeAlias = Literal["ocf", "srjf", "mmf"]
 
 #: What may fill a timeslot, which is as long as one frame of the largest size.
@@ -1558,9 +1561,10 @@ SlotFill: TypeAlias = Literal["packet", "packets", "fragments"]
 
 #: Algorithm that finds paths for the packets of a timeslot. Each finds them whenever they exist.
 #:
-#: - ``"euler_split"``: All packets at once, by halving the slot along Euler circuits.
-#: - ``"paull"``: One packet at a time, exchanging colors along a path if none is free (Paull,
-#:   1962).
+#: - ``"euler_split"``: All packets at once, by halving the slot along Euler circuits (Euler
+#:   partitions, Harold Gabow, 1976).
+#: - ``"paull"``: One packet at a time, exchanging colors along a path if none is free (M. C. Paull,
+#:   Bell System Technical Journal, 1962).
 PathColoring: TypeAlias = Literal["euler_split", "paull"]
 
 
@@ -1626,20 +1630,24 @@ class Arrivals(Values):
 
 #: Estimator of the rate that a pair requests, which is at most the rate of the link.
 #:
-#: - ``"backlogged"``: The rate of the link while the pair has a backlog.
-#: - :class:`Horizon`: The rate that sends the whole backlog within this time.
+#: - ``"backlogged"``: The rate of the link while the pair has a backlog (ASY, German Sviridov et
+#:   al., Globecom 2018).
+#: - :class:`Horizon`: The rate that sends the whole backlog within this time (ASY, German Sviridov
+#:   et al., Globecom 2018).
 #: - :class:`Arrivals`: The arrival rate, averaged over this time, plus the rate that sends the
-#:   backlog within it.
+#:   backlog within it (ASY, German Sviridov et al., Globecom 2018).
 RateEstimator: TypeAlias = Literal["backlogged"] | Horizon | Arrivals
 _RateEstimator = {"horizon": Horizon, "arrivals": Arrivals}
 
 #: Algorithm that turns requested rates into rates that fit on the links of all hosts.
 #:
 #: - ``"scale_both"``: Scales rows and columns in turn, up and down, for the highest total
-#:   (Sinkhorn).
+#:   (Sinkhorn) (ASY, German Sviridov et al., Globecom 2018).
 #: - ``"scale_down"``: Scales rows, then columns, down only.
-#: - ``"max_min"``: Max-min fairness.
-#: - ``"proportional"``: Proportional fairness, by prices of links (Flowtune's NED).
+#: - ``"max_min"``: Max-min fairness (Data Networks, Dimitri Bertsekas and Robert Gallager, 1992,
+#:   section 6.5.2).
+#: - ``"proportional"``: Proportional fairness, by prices of links (Flowtune's NED) (Flowtune,
+#:   Jonathan Perry et al., NSDI 2017).
 RateNormalizer: TypeAlias = Literal["scale_both", "scale_down", "max_min", "proportional"]
 
 
@@ -1671,23 +1679,33 @@ class Rates(Values):
     """Time of a computation."""
 
 
-#: Algorithm that schedules the circuits.
+#: Algorithm that schedules the circuits. All keep to the period, the least open time and the limit
+#: on configurations, and circuits that stay up cost no dark time.
 #:
-#: - ``"solstice"``: Long configurations first; the packet switch takes the rest (CoNEXT 2015).
-#: - ``"eclipse"``: Repeatedly the configuration that carries the most per unit of time (SIGMETRICS
-#:   2016).
-#: - ``"tms"``: A doubly stochastic matrix as a sum of matchings (Mordia, SIGCOMM 2013).
-#: - ``"max_weight"``: The matching of the largest demand, for days of fixed length (Helios, SIGCOMM
-#:   2010).
-#: - ``"adjust"``: Demand in coarse steps, colored (ADJUST, JSAC 2003).
-#: - ``"sunflow"``: One uninterrupted circuit for each demand; requires `retune` to be `moved`
-#:   (CoNEXT 2016).
-#: - ``"cover_all"``: A circuit for every demand that the packet switch cannot carry.
-#: - ``"round_robin"``: All matchings in turn, whatever the demand.
+#: - ``"solstice"``: Long configurations first; the packet switch takes the rest (Solstice, He Liu
+#:   et al., CoNEXT 2015).
+#: - ``"solstice_refined"``: As `solstice`, with the longest configurations that exist (Solstice, He
+#:   Liu et al., CoNEXT 2015).
+#: - ``"eclipse"``: Repeatedly the configuration that carries the most per unit of time (Eclipse,
+#:   Shaileshh Bojja Venkatakrishnan et al., SIGMETRICS 2016).
+#: - ``"tms"``: A doubly stochastic matrix as a sum of matchings (Mordia, George Porter et al.,
+#:   SIGCOMM 2013).
+#: - ``"max_weight"``: The matching of the largest demand, for days of fixed length (`day`) (Helios,
+#:   Nathan Farrington et al., and c-Through, Guohui Wang et al., SIGCOMM 2010).
+#: - ``"adjust"``: Demand in coarse steps (`granularity`), colored (ADJUST, Xin Li and Mounir Hamdi,
+#:   JSAC 2003).
+#: - ``"double"``: Demand in steps of its longest line over the number of ports, colored (DOUBLE,
+#:   Brian Towles and William Dally, ToN 2003).
+#: - ``"sunflow"``: Short coflows first, one uninterrupted circuit for each demand; requires
+#:   `retune` to be `moved` (Sunflow, Xin Sunny Huang et al., CoNEXT 2016).
+#: - ``"cover_all"``: A circuit for every demand that the packet switch cannot carry (REACToR, He
+#:   Liu et al., NSDI 2014, section 5.4).
+#: - ``"round_robin"``: All matchings in turn, whatever the demand, each for a `day` (RotorNet,
+#:   William Mellette et al., SIGCOMM 2017).
 #: - ``"hold"``: One matching until it does not serve some demand; for senders that wait for each
 #:   other.
 CircuitAlgorithm: TypeAlias = (
-    Literal["solstice", "eclipse", "tms", "max_weight", "adjust", "sunflow", "cover_all", "round_robin", "hold"]
+    Literal["solstice", "solstice_refined", "eclipse", "tms", "max_weight", "adjust", "double", "sunflow", "cover_all", "round_robin", "hold"]
 )
 
 #: Source of the controller's knowledge about backlogs.
@@ -1706,8 +1724,20 @@ class Circuits(Values):
 
     _reads: ClassVar[dict[str, str]] = {"signals": "SignalSpec"}
 
-    scheduler: CircuitAlgorithm = "solstice"
+    scheduler: CircuitAlgorithm = "solstice_refined"
     """Scheduling algorithm."""
+    day: Duration | None = None
+    """Time that each matching of `max_weight` or `round_robin` is open; default: nine times `dark`,
+    and at least 1 us.
+    """
+    granularity: int | None = None
+    """Steps of `adjust`, as a multiple of the number of ports; default: what is best for the demand
+    and the dark time. At 1 it is `double`.
+    """
+    coflows: bool = True
+    """Let hosts report backlogs by coflow, if the scheduler orders coflows (`sunflow`). Otherwise it
+    takes all demand for one coflow.
+    """
     demand: CircuitDemand = "reports"
     """Source of the controller's knowledge about backlogs."""
     period: Duration = "3 ms"
@@ -1746,12 +1776,13 @@ class Circuits(Values):
 #: Policy that decides which link is added next.
 #:
 #: - ``"greedy"``: The feasible link that takes the most traffic off the busiest wire, other pairs'
-#:   included.
+#:   included (Flyways, Daniel Halperin et al., SIGCOMM 2011).
 #: - ``"greedy_direct"``: The feasible link that takes the most of its own pair's traffic off the
-#:   busiest wire.
+#:   busiest wire (Flyways, Daniel Halperin et al., SIGCOMM 2011).
 #: - ``"transit"``: A link for the pair of racks that would finish last, open to other pairs over
-#:   two hops.
-#: - ``"straggler"``: A link for the pair of racks that would finish last, for that pair only.
+#:   two hops (Flyways, Daniel Halperin et al., SIGCOMM 2011).
+#: - ``"straggler"``: A link for the pair of racks that would finish last, for that pair only
+#:   (Flyways, Daniel Halperin et al., SIGCOMM 2011).
 FlywayPolicy: TypeAlias = Literal["greedy", "greedy_direct", "transit", "straggler"]
 
 

@@ -144,17 +144,19 @@ class Generator:
         lines = [sentence(schema.get("description", ""))]
         for alternative in schema["oneOf"]:
             about = sentence(alternative.get("description", ""))
+            source = alternative.get("x-source", "timeplane")
+            told = about if source == "timeplane" else f"{about.removesuffix('.')} ({source})."
             bare = [alternative["const"]] if "const" in alternative else alternative.get("enum", [])
             for word in bare:
                 words.append(word)
-                lines.append(f'- ``"{word}"``: {about}' if about else f'- ``"{word}"``')
+                lines.append(f'- ``"{word}"``: {told}' if told else f'- ``"{word}"``')
             if bare:
                 continue
             ((key, inner),) = alternative["properties"].items()
             made = self.alternative(OF_CHOICE.get((name, key)) or ALTERNATIVES.get(key, camel(key)), key, inner, about)
             classes.append(made)
             how[key] = made
-            lines.append(f"- :class:`{made}`: {about}")
+            lines.append(f"- :class:`{made}`: {told}")
         if name not in self.written:
             kinds = [f"Literal[{', '.join(json.dumps(w) for w in words)}]"] if words else []
             # A list begins behind an empty line, as documentation tools read it.

@@ -7,7 +7,7 @@ use crate::{AssemblyError, DemandSource, PlanAgents, PlanTerms, Role, Site, Star
 use std::sync::Arc;
 use timeplane_model::{Candidates, Duration, Fabric, HostId, LinkId, NodeId, Rate, Time};
 use timeplane_protocol::numbering::circuit_classes;
-use timeplane_protocol::{Agent, CircuitController, CircuitControllerConfig, SLACK};
+use timeplane_protocol::{Agent, CircuitController, CircuitControllerConfig, Detail, Reporting, SLACK};
 use timeplane_scenario::{CircuitDemand, CircuitsSpec};
 use timeplane_schedule::Schedulers;
 use timeplane_schedule::circuits::CircuitParameters;
@@ -74,6 +74,10 @@ impl PlanAgents for Circuits {
             signals: self.spec.signals,
             slot_slack: Some(config.open_lead + config.stop),
             opens_early: true,
+            reporting: Reporting {
+                detail: if self.spec.reports_coflows() { Detail::Coflows } else { Detail::Destinations },
+                ..Reporting::default()
+            },
             demand: match self.spec.demand {
                 CircuitDemand::Oracle => DemandSource::Oracle,
                 _ => DemandSource::Queues,
@@ -88,7 +92,7 @@ impl PlanAgents for Circuits {
         let reach = config.circuits.window + config.margin * 2;
         let at = if start.after_restart { start.at.saturating_add(reach) } else { start.at };
         let config = CircuitControllerConfig { epoch: start.epoch, start: at, ..config };
-        Ok(Box::new(CircuitController::new(config, self.spec.scheduler.build())))
+        Ok(Box::new(CircuitController::new(config, self.spec.scheduler.build_with(self.spec.tuning()))))
     }
 }
 

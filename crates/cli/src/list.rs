@@ -7,7 +7,6 @@ use crate::{ListArgs, output};
 use clap::ValueEnum;
 use comfy_table::{ContentArrangement, Table, presets};
 use serde_json::{Value, json};
-use timeplane_model::Named;
 use timeplane_results::{Metric, tables};
 use timeplane_schedule::TdmaScheduler;
 use timeplane_workload::{BUNDLED, BundledKind};
@@ -37,18 +36,49 @@ pub enum What {
     Results,
 }
 
-/// A list: its title with the key that uses the names, and the names with descriptions.
+/// A list: its title with the key that uses the names, and what it names.
 struct List {
     what: What,
     title: &'static str,
-    entries: Vec<(String, String)>,
+    entries: Vec<Entry>,
+}
+
+/// Something that scenarios can name.
+struct Entry {
+    name: String,
+    about: String,
+    /// Of an algorithm: the publication that it follows, and in what it differs from that.
+    published: Option<[String; 2]>,
+}
+
+impl Entry {
+    fn new(name: impl Into<String>, about: impl Into<String>) -> Self {
+        Self { name: name.into(), about: about.into(), published: None }
+    }
+    fn to_json(&self) -> Value {
+        let mut all = json!({ "name": self.name, "about": self.about });
+        if let Some([source, departures]) = &self.published {
+            all["source"] = json!(source);
+            all["departures"] = json!(departures);
+        }
+        all
+    }
+    /// Description, and in another line the source.
+    fn to_text(&self) -> String {
+        match &self.published {
+            None => self.about.clone(),
+            Some([source, departures]) => format!("{}\n{source}; departures: {departures}", self.about),
+        }
+    }
 }
 
 pub fn list(args: &ListArgs) -> Result<(), Failure> {
     let lists: Vec<List> = all().into_iter().filter(|l| args.what.is_none_or(|w| w == l.what)).collect();
     if args.json {
-        let entry = |(name, about): &(String, String)| json!({ "name": name, "about": about });
-        let one = |l: &List| json!({ "title": l.title, "entries": l.entries.iter().map(entry).collect::<Vec<_>>() });
+        let one = |l: &List| {
+            let entries: Vec<Value> = l.entries.iter().map(Entry::to_json).collect();
+            json!({ "title": l.title, "entries": entries })
+        };
         return output::json(&lists.iter().map(one).collect());
     }
     let text: Vec<String> = lists.iter().map(List::to_text).collect();
@@ -60,8 +90,8 @@ impl List {
         let mut table = Table::new();
         table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
         table.set_width(output::width().min(u16::MAX.into()) as u16);
-        for (name, about) in &self.entries {
-            table.add_row([format!(" {name}"), about.clone()]);
+        for entry in &self.entries {
+            table.add_row([format!(" {}", entry.name), entry.to_text()]);
         }
         let lines: Vec<String> = table.lines().map(|l| format!("{}\n", l.trim_end())).collect();
         format!("{}\n{}", self.title, lines.concat())
@@ -82,11 +112,9 @@ fn all() -> Vec<List> {
         list(What::Congestion, "Congestion controls (scheme.NAME.transport.tcp.congestion)", of("Congestion")),
         list(What::Plans, "Plans (scheme.NAME.plan)", of("PlanSpec")),
     ];
-    let known = TdmaScheduler::all().iter();
-    let schedulers = known.map(|s| (s.name().to_owned(), s.about().trim_end_matches('.').to_owned())).collect();
-    let schedulers = list(What::Schedulers, "TDMA schedulers (scheme.NAME.plan.tdma.scheduler)", schedulers);
+    let schedulers = alternatives(schemars::schema_for!(TdmaScheduler).as_value());
     lists.extend([
-        schedulers,
+        list(What::Schedulers, "TDMA schedulers (scheme.NAME.plan.tdma.scheduler)", schedulers),
         list(What::Schedulers, "Circuit schedulers (scheme.NAME.plan.circuits.scheduler)", of("CircuitAlgorithm")),
         list(What::Schedulers, "Orders of timeslots (scheme.NAME.plan.timeslots.metric)", of("SlotMetric")),
         list(What::Schedulers, "Path algorithms (scheme.NAME.plan.timeslots.coloring)", of("PathColoring")),
@@ -105,27 +133,47 @@ fn all() -> Vec<List> {
             BundledKind::Cdf => "workload.poisson.sizes.cdf",
             BundledKind::Matrix => "workload.poisson.pattern.matrix.file",
         };
-        (b.name.to_owned(), format!("{} ({kind})", b.about))
+        Entry::new(b.name, format!("{} ({kind})", b.about))
     };
     lists.push(list(What::Data, "Bundled data", BUNDLED.iter().map(bundled).collect()));
-    let metric = |m: &Metric| (m.name().to_owned(), m.label().to_owned());
+    let metric = |m: &Metric| Entry::new(m.name(), m.label());
     lists.push(list(What::Results, "Metrics of a run (summary.parquet)", Metric::ALL.iter().map(metric).collect()));
     let tables = tables::all().into_iter().map(|(name, schema)| {
         let columns: Vec<&str> = schema.fields().iter().map(|f| f.name().as_str()).collect();
-        (name.to_owned(), columns.join(", "))
+        Entry::new(name, columns.join(", "))
     });
     lists.push(list(What::Results, "Tables of a run (runs/KEY/NAME.parquet) and their columns", tables.collect()));
     lists
 }
 
-/// Names and descriptions of the alternatives of a choice in the schema.
-fn alternatives(schema: &Value) -> Vec<(String, String)> {
+/// The alternatives of a choice in the schema.
+fn alternatives(schema: &Value) -> Vec<Entry> {
     let none = vec![];
     let entry = |alternative: &Value| {
         let name = alternative["const"].as_str().map(str::to_owned);
         let key = || alternative["properties"].as_object().and_then(|p| p.keys().next().cloned());
         let about = alternative["description"].as_str().unwrap_or_default().replace('\n', " ");
-        name.or_else(key).map(|name| (name, about.trim_end_matches('.').to_owned()))
+        let text = |key: &str| alternative[key].as_str().map(str::to_owned);
+        let published = text("x-source").zip(text("x-departures")).map(|(source, departures)| [source, departures]);
+        name.or_else(key).map(|name| Entry { name, about: about.trim_end_matches('.').to_owned(), published })
     };
     schema["oneOf"].as_array().unwrap_or(&none).iter().filter_map(entry).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_algorithm_has_a_source_and_its_departures_in_a_line() {
+        let algorithms = |l: &List| l.what == What::Schedulers || l.title.starts_with("Flyway policies");
+        for list in all().iter().filter(|l| algorithms(l)) {
+            assert!(!list.entries.is_empty(), "{}", list.title);
+            for entry in &list.entries {
+                let Some(published) = &entry.published else { panic!("{}: {} has no source", list.title, entry.name) };
+                let fits = |text: &String| !text.is_empty() && text.len() <= 160 && !text.contains("  ");
+                assert!(published.iter().all(fits), "{}: {published:?}", entry.name);
+            }
+        }
+    }
 }

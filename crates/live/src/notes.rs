@@ -6,6 +6,7 @@
 use crate::controller::HostPlan;
 use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
+use timeplane_protocol::Detail;
 use timeplane_protocol::wire::SignalKey;
 
 /// The greeting of a host that joins.
@@ -72,7 +73,7 @@ impl Welcome {
             hosts: plan.hosts,
             joined,
             fallback_ps: plan.fallback.as_ps(),
-            bursts: r.bursts,
+            bursts: r.detail == Detail::Bursts,
             on_change: r.on_change,
             after_grants: r.after_grants,
             signals: plan.signals,

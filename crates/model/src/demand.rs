@@ -3,7 +3,7 @@
 //! Hosts report it to controllers, by destination or flow by flow.
 
 use crate::grant::Class;
-use crate::ids::HostId;
+use crate::ids::{CoflowId, HostId};
 use crate::units::{Bytes, Time};
 
 /// Backlog of one host for one destination.
@@ -32,10 +32,22 @@ pub struct Burst {
     pub bytes: Bytes,
 }
 
+/// Backlog of one host for one destination that belongs to one coflow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CoflowBacklog {
+    /// Destination of the bytes.
+    pub destination: HostId,
+    /// The coflow that they belong to.
+    pub coflow: CoflowId,
+    /// Queued bytes, in wire bytes.
+    pub bytes: Bytes,
+}
+
 /// One host's row of the demand. Entries are ordered by destination, unique and nonempty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
     entries: Vec<BacklogEntry>,
+    coflows: Vec<CoflowBacklog>,
     /// The same flow by flow, if a scheme needs it: ordered by destination and class, and by
     /// departure within a queue.
     pub bursts: Vec<Burst>,
@@ -56,7 +68,7 @@ impl Backlog {
             }
             same
         });
-        Self { entries, bursts: Vec::new(), room: None }
+        Self { entries, coflows: Vec::new(), bursts: Vec::new(), room: None }
     }
     /// A row of bytes per destination only.
     pub fn of_bytes(bytes: impl IntoIterator<Item = (HostId, Bytes)>) -> Self {
@@ -68,6 +80,36 @@ impl Backlog {
     pub fn of_bursts(bursts: Vec<Burst>) -> Self {
         let row = Self::of_bytes(bursts.iter().map(|b| (b.destination, b.bytes)));
         Self { bursts, ..row }
+    }
+    /// The same row with the parts of it that belong to coflows, in any order. Adds up parts of the
+    /// same coflow, and cuts them to the bytes of their destination, the last coflows first.
+    pub fn with_coflows(mut self, mut parts: Vec<CoflowBacklog>) -> Self {
+        parts.sort_by_key(|p| (p.destination, p.coflow));
+        parts.dedup_by(|later, first| {
+            let same = (later.destination, later.coflow) == (first.destination, first.coflow);
+            if same {
+                first.bytes += later.bytes;
+            }
+            same
+        });
+        let mut last = None;
+        let mut room = Bytes::ZERO;
+        for part in &mut parts {
+            if last.replace(part.destination) != Some(part.destination) {
+                room = self.bytes(part.destination);
+            }
+            part.bytes = part.bytes.min(room);
+            room = room.saturating_sub(part.bytes);
+        }
+        parts.retain(|p| p.bytes > Bytes::ZERO);
+        self.coflows = parts;
+        self
+    }
+    /// The parts that belong to coflows, if a scheme needs them: ordered by destination and coflow,
+    /// unique and nonempty. All parts of a destination have at most its bytes; the rest of these
+    /// belongs to no coflow.
+    pub fn coflows(&self) -> &[CoflowBacklog] {
+        &self.coflows
     }
     /// Entries by destination.
     pub fn entries(&self) -> &[BacklogEntry] {
@@ -164,6 +206,16 @@ mod tests {
             row.entries(),
             Backlog::of_bytes([(HostId(1), Bytes::new(11)), (HostId(4), Bytes::new(7))]).entries()
         );
+    }
+
+    #[test]
+    fn coflows_are_parts_of_a_row() {
+        let part = |h, c, n| CoflowBacklog { destination: HostId(h), coflow: CoflowId(c), bytes: Bytes::new(n) };
+        let row = Backlog::of_bytes([(HostId(1), Bytes::new(10)), (HostId(2), Bytes::new(5))]);
+        let row = row.with_coflows(vec![part(2, 9, 4), part(1, 7, 6), part(1, 3, 2), part(1, 7, 3), part(3, 1, 1)]);
+        // Ten bytes for host 1: two of coflow 3, and eight of nine of coflow 7. Host 3 has none.
+        assert_eq!(row.coflows(), [part(1, 3, 2), part(1, 7, 8), part(2, 9, 4)]);
+        assert_eq!(row.bytes(HostId(2)), Bytes::new(5));
     }
 
     #[test]

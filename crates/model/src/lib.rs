@@ -22,7 +22,7 @@ mod topology;
 mod units;
 
 pub use clos::{Clos, ClosError, Layer};
-pub use demand::{Backlog, BacklogEntry, Burst, Demand};
+pub use demand::{Backlog, BacklogEntry, Burst, CoflowBacklog, Demand};
 pub use fabric::{
     Buffer, CUT_THROUGH_HEADER, Candidates, Fabric, FabricError, Forwarding, Framing, Link, LinkSpec, Node, Pfc,
     Switch, Utilization,

@@ -3,6 +3,7 @@
 //! An [`Agent`] gets inputs with the time of its own clock, and answers with outputs. Drivers own
 //! clocks, sockets and queues.
 
+use crate::host::Detail;
 use crate::message::Message;
 use timeplane_model::{Backlog, Bytes, Class, Duration, Grant, HostId, LinkId, Matching, Medium, Rate, Round, Time};
 use timeplane_schedule::circuits::CircuitError;
@@ -67,11 +68,8 @@ pub enum Output {
         /// Its content.
         message: Message,
     },
-    /// Asks for [`Input::Backlog`] at once, flow by flow if `bursts`.
-    ReadBacklog {
-        /// Whether [`Backlog::bursts`] is needed.
-        bursts: bool,
-    },
+    /// Asks for [`Input::Backlog`] at once, in this detail.
+    ReadBacklog(Detail),
     /// Lets a queue send.
     Open(Opening),
     /// Starts no more frames of a queue that was opened without a known end. A started frame is

@@ -31,11 +31,23 @@ pub struct HostConfig {
     pub signals: Option<u16>,
 }
 
+/// The detail of a backlog, besides bytes by destination.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Detail {
+    /// None.
+    #[default]
+    Destinations,
+    /// Flow by flow, see [`Backlog::bursts`].
+    Bursts,
+    /// Coflow by coflow, see [`Backlog::coflows`].
+    Coflows,
+}
+
 /// What a controller wants hosts to report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reporting {
-    /// The backlog flow by flow, see [`Backlog::bursts`].
-    pub bursts: bool,
+    /// The detail of the backlog.
+    pub detail: Detail,
     /// Immediate reports of [changed](Input::Changed) queues.
     pub on_change: bool,
     /// A report when a queue's last grant ends, since the controller does not know how much was
@@ -143,7 +155,7 @@ impl HostAgent {
     }
 
     fn read(&self) -> Output {
-        Output::ReadBacklog { bursts: self.config.reporting.bursts }
+        Output::ReadBacklog(self.config.reporting.detail)
     }
 
     fn due(&mut self, now: Time, out: &mut Vec<Output>) {

@@ -51,7 +51,7 @@ pub use agent::{Address, Agent, ClassFault, Event, Input, Opening, Output, PlanF
 pub use circuits::{ACKNOWLEDGEMENTS, CircuitController, CircuitControllerConfig, CircuitControllerCounters, SLACK};
 pub use flyways::{FlywayController, FlywayControllerConfig, FlywayControllerCounters};
 pub use gate::{Gate, Refused};
-pub use host::{HostAgent, HostConfig, HostCounters, Reporting};
+pub use host::{Detail, HostAgent, HostConfig, HostCounters, Reporting};
 pub use inbox::ReportCounters;
 pub use message::{
     BacklogReport, Gathered, Grants, Heartbeat, Message, Part, Pfc, RackFlyways, RackLink, RackShare, Rates,

@@ -3,7 +3,7 @@
 //! Most messages describe a state rather than a change, so the newest one makes up for all that
 //! were lost.
 
-use crate::wire::long_times;
+use crate::wire::{coflow_items, long_times};
 use timeplane_model::{Backlog, Class, Duration, Framing, Grant, HostId, Medium, Rate, Round, Time};
 
 /// A message between agents.
@@ -197,7 +197,8 @@ impl Message {
     /// - A report: 8 for the room (flag 1), 4 for the controller's epoch unless it is zero (flag
     ///   4). Per destination 12 (destination 4, of which bit 31 marks arrived bytes; bytes 8), and
     ///   8 for the bytes that ever arrived. With bursts (flag 2), 24 per burst instead (destination
-    ///   4, class 1, packets 4, bytes 7, time 8); bytes by destination are their sums.
+    ///   4, class 1, packets 4, bytes 7, time 8); bytes by destination are their sums. With coflows
+    ///   (flag 8), 16 per part instead (destination 4; coflow 4, or 2^32 - 1 for none; bytes 8).
     /// - Grants: 8 for the time of the next report. Per grant 24: destination 4, of which bit 30
     ///   marks a path and bit 31 a link; class 1; flags 1, with two bits each for the kinds of
     ///   start and end and one for each optional field; path 2; start 8, in picoseconds after the
@@ -229,10 +230,11 @@ impl Message {
         };
         let (fixed, items): (u32, Vec<u32>) = match self {
             Self::Report(r) => {
-                let items = if r.backlog.bursts.is_empty() {
-                    r.backlog.entries().iter().map(entry).collect()
-                } else {
-                    vec![24; r.backlog.bursts.len()]
+                let b = &r.backlog;
+                let items = match (b.bursts.len(), b.coflows().len()) {
+                    (0, 0) => b.entries().iter().map(entry).collect(),
+                    (0, _) => vec![16; coflow_items(b).len()],
+                    (bursts, _) => vec![24; bursts],
                 };
                 (optional(r.backlog.room.is_some(), 8) + optional(r.obeys > 0, 4), items)
             }

@@ -5,7 +5,7 @@
 //! NSDI 2017).
 
 use crate::agent::{Address, Agent, Input, Output};
-use crate::host::Reporting;
+use crate::host::{Detail, Reporting};
 use crate::inbox::{Inbox, ReportCounters};
 use crate::live::Live;
 use crate::message::{BacklogReport, Message, Rates};
@@ -21,11 +21,23 @@ use timeplane_schedule::{RateAllocator, RateNormalizer};
 #[serde(rename_all = "snake_case")]
 pub enum RateEstimator {
     /// The rate of the link while the pair has a backlog.
+    #[schemars(extend(
+        "x-source" = "ASY, German Sviridov et al., Globecom 2018",
+        "x-departures" = "the paper leaves the estimate open"
+    ))]
     #[default]
     Backlogged,
     /// The rate that sends the whole backlog within this time.
+    #[schemars(extend(
+        "x-source" = "ASY, German Sviridov et al., Globecom 2018",
+        "x-departures" = "the paper leaves the estimate open"
+    ))]
     Horizon(Duration),
     /// The arrival rate, averaged over this time, plus the rate that sends the backlog within it.
+    #[schemars(extend(
+        "x-source" = "ASY, German Sviridov et al., Globecom 2018",
+        "x-departures" = "the paper leaves the estimate open"
+    ))]
     Arrivals(Duration),
 }
 
@@ -54,7 +66,7 @@ pub struct RateControllerConfig {
 impl RateControllerConfig {
     /// What hosts report: changes only.
     pub fn reporting(&self) -> Reporting {
-        Reporting { bursts: false, on_change: true, after_grants: false }
+        Reporting { detail: Detail::Destinations, on_change: true, after_grants: false }
     }
 }
 

@@ -117,7 +117,7 @@ impl Relay {
     fn report(&mut self, now: Time, from: Address, mut report: BacklogReport) {
         let ours = matches!(from, Address::Host(h) if self.has(h));
         // Slots need no flows, and messages between controllers do not carry them.
-        if !ours || !report.backlog.bursts.is_empty() {
+        if !ours || !report.backlog.bursts.is_empty() || !report.backlog.coflows().is_empty() {
             return self.inbox.malformed();
         }
         let Some(host) = self.inbox.take(from, &report) else { return };

@@ -4,7 +4,7 @@
 //! with asynchronous central control.
 
 use crate::agent::{Address, Agent, Input, Output};
-use crate::host::Reporting;
+use crate::host::{Detail, Reporting};
 use crate::inbox::{Inbox, ReportCounters};
 use crate::live::Live;
 use crate::message::{BacklogReport, Grants, Message};
@@ -46,7 +46,7 @@ pub struct TimeslotControllerConfig {
 impl TimeslotControllerConfig {
     /// What hosts report: flows and changes, so that the controller knows every queued packet.
     pub fn reporting(&self) -> Reporting {
-        Reporting { bursts: true, on_change: true, after_grants: self.fill != SlotFill::Packet }
+        Reporting { detail: Detail::Bursts, on_change: true, after_grants: self.fill != SlotFill::Packet }
     }
 }
 

@@ -9,7 +9,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 use timeplane_model::{Backlog, Bytes, Demand, Duration, HostId, Matching, Named, Rate};
 use timeplane_schedule::circuits::{
-    Adjust, CircuitAlgorithm, CircuitError, CircuitParameters, CircuitScheduler, MaxWeight, Retune, evaluate,
+    CircuitAlgorithm, CircuitError, CircuitParameters, CircuitTuning, Retune, evaluate,
 };
 use timeplane_schedule::coloring::{EulerSplit, Paull};
 use timeplane_schedule::rates::{self, Flows, Hosts, Offered, Proportional};
@@ -375,16 +375,16 @@ pub(crate) fn circuit_schedule<'py>(
         let row = row.iter().enumerate().map(|(j, &b)| (HostId(j as u32), Bytes::new(b)));
         demand.set_row(HostId(i as u32), Backlog::of_bytes(row));
     }
-    let mut scheduler: Box<dyn CircuitScheduler> =
-        match (CircuitAlgorithm::named(algorithm).map_err(invalid)?, day, granularity) {
-            (any, None, None) => any.build(),
-            (CircuitAlgorithm::MaxWeight, Some(day), None) => Box::new(MaxWeight::new(Some(day.duration("day")?))),
-            (CircuitAlgorithm::Adjust, None, asked) => Box::new(Adjust::new(asked)),
-            (other, ..) => {
-                let name = other.name();
-                return Err(invalid(format_args!("day is for max_weight, granularity for adjust, not for {name}")));
-            }
-        };
+    let algorithm = CircuitAlgorithm::named(algorithm).map_err(invalid)?;
+    let name = algorithm.name();
+    if day.is_some() && !algorithm.has_day() {
+        return Err(invalid(format_args!("day is for max_weight and round_robin, not for {name}")));
+    }
+    if granularity.is_some() && !algorithm.has_granularity() {
+        return Err(invalid(format_args!("granularity is for adjust, not for {name}")));
+    }
+    let day = day.map(|day| day.duration("day")).transpose()?;
+    let mut scheduler = algorithm.build_with(CircuitTuning { day, granularity });
     let finish = window.is_none();
     let parameters = CircuitParameters {
         circuit: circuit.rate("circuit")?,

@@ -3,6 +3,7 @@
 
 use crate::{CircuitsSpec, Interfaces};
 use timeplane_model::{Bytes, Duration, Fabric, HostId, LinkSpec};
+use timeplane_schedule::circuits::CircuitTuning;
 
 impl CircuitsSpec {
     /// Maximum time from sending pause frames until no more light reaches the circuit switch, for
@@ -20,6 +21,16 @@ impl CircuitsSpec {
     pub fn open_lead(&self, fabric: &Fabric) -> Duration {
         let frame = self.signals.frame_time(fabric);
         self.control_latency + frame + self.signals.reaction.times().on_least + way(fabric, 0)
+    }
+
+    /// Parameters of the scheduler.
+    pub fn tuning(&self) -> CircuitTuning {
+        CircuitTuning { day: self.day, granularity: self.granularity }
+    }
+
+    /// Whether hosts report their backlogs by coflow.
+    pub fn reports_coflows(&self) -> bool {
+        self.coflows && self.scheduler.orders_coflows()
     }
 
     /// Time to send the control frames to all hosts.

@@ -370,6 +370,17 @@ impl Default for RatesSpec {
 pub struct CircuitsSpec {
     /// Scheduling algorithm.
     pub scheduler: CircuitAlgorithm,
+    /// Time that each matching of `max_weight` or `round_robin` is open; default: nine times
+    /// `dark`, and at least 1 us.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub day: Option<Duration>,
+    /// Steps of `adjust`, as a multiple of the number of ports; default: what is best for the
+    /// demand and the dark time. At 1 it is `double`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub granularity: Option<u32>,
+    /// Let hosts report backlogs by coflow, if the scheduler orders coflows (`sunflow`). Otherwise
+    /// it takes all demand for one coflow.
+    pub coflows: bool,
     /// Source of the controller's knowledge about backlogs.
     pub demand: CircuitDemand,
     /// Time from one schedule to the next.
@@ -407,6 +418,9 @@ impl Default for CircuitsSpec {
     fn default() -> Self {
         Self {
             scheduler: CircuitAlgorithm::default(),
+            day: None,
+            granularity: None,
+            coflows: true,
             demand: CircuitDemand::default(),
             period: Duration::from_ms(3),
             dark: Duration::from_us(30),

@@ -16,9 +16,14 @@ use timeplane_model::{Clos, ClosError, Fabric, HostId, PathTag};
 #[serde(rename_all = "snake_case")]
 pub enum PathColoring {
     /// All packets at once, by halving the slot along Euler circuits.
+    #[schemars(extend(
+        "x-source" = "Euler partitions, Harold Gabow, 1976",
+        "x-departures" = "colors up to 64 packets of a switch one by one; edges that prevent an even split come last"
+    ))]
     #[default]
     EulerSplit,
-    /// One packet at a time, exchanging colors along a path if none is free (Paull, 1962).
+    /// One packet at a time, exchanging colors along a path if none is free.
+    #[schemars(extend("x-source" = "M. C. Paull, Bell System Technical Journal, 1962", "x-departures" = "none"))]
     Paull,
 }
 

@@ -12,13 +12,27 @@ use timeplane_model::{Clos, ClosError, Fabric, HostId};
 #[serde(rename_all = "snake_case")]
 pub enum RateNormalizer {
     /// Scales rows and columns in turn, up and down, for the highest total (Sinkhorn).
+    #[schemars(extend(
+        "x-source" = "ASY, German Sviridov et al., Globecom 2018",
+        "x-departures" = "ends within 1 % of a bound or after 50 rounds; uplinks of switches are kept by scaling \
+                          down"
+    ))]
     #[default]
     ScaleBoth,
     /// Scales rows, then columns, down only.
+    #[schemars(extend("x-source" = "timeplane", "x-departures" = "none"))]
     ScaleDown,
     /// Max-min fairness.
+    #[schemars(extend(
+        "x-source" = "Data Networks, Dimitri Bertsekas and Robert Gallager, 1992, section 6.5.2",
+        "x-departures" = "none"
+    ))]
     MaxMin,
     /// Proportional fairness, by prices of links (Flowtune's NED).
+    #[schemars(extend(
+        "x-source" = "Flowtune, Jonathan Perry et al., NSDI 2017",
+        "x-departures" = "moves prices 20 times after each change, not all the time"
+    ))]
     Proportional,
 }
 

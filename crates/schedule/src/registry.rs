@@ -3,6 +3,7 @@
 //! The registry holds those of this crate and those that a program registers.
 
 use crate::{ConflictFree, Scheduler, SlotParameters, WeightedRoundRobin};
+use schemars::JsonSchema;
 use std::fmt;
 use std::sync::Arc;
 use strum::{EnumMessage, IntoStaticStr, VariantArray};
@@ -14,12 +15,22 @@ pub type SchedulerFactory = Arc<dyn Fn(&SlotParameters) -> Box<dyn Scheduler> + 
 /// A TDMA scheduler of this crate.
 ///
 /// To add one, write its file, its `mod` line and its variant here, and construct it in `build`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray, IntoStaticStr, EnumMessage)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, VariantArray, IntoStaticStr, EnumMessage)]
+#[schemars(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum TdmaScheduler {
     /// Pairs in turn, in proportion to their backlog; a fixed demand takes the fewest slots.
+    #[schemars(extend(
+        "x-source" = "Practical TDMA, Bhanu Vattikonda et al., EuroSys 2012",
+        "x-departures" = "the paper names the rule only; due slots, critical links first and limits by receive \
+                          buffers are ours"
+    ))]
     WeightedRoundRobin,
     /// Pairs with explicit paths on any fabric; mixed link rates, and small senders share slots.
+    #[schemars(extend(
+        "x-source" = "Practical TDMA, Bhanu Vattikonda et al., EuroSys 2012",
+        "x-departures" = "the paper leaves such fabrics open; paths, rates and shared slots are ours"
+    ))]
     ConflictFree,
 }
 

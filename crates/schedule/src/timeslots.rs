@@ -33,10 +33,22 @@ use timeplane_model::{Burst, Bytes, Class, ClosError, Duration, Fabric, HostId, 
 #[strum(serialize_all = "snake_case")]
 pub enum SlotMetric {
     /// Oldest cell first: the pair whose first packet has waited longest.
+    #[schemars(extend(
+        "x-source" = "SYN, German Sviridov et al., Globecom 2018",
+        "x-departures" = "classes go first; a hash breaks ties"
+    ))]
     Ocf,
     /// Shortest remaining job first: the pair whose first flow has the fewest bytes left.
+    #[schemars(extend(
+        "x-source" = "SYN, German Sviridov et al., Globecom 2018",
+        "x-departures" = "classes go first; a hash breaks ties"
+    ))]
     Srjf,
     /// Max-min fairness: the pair whose first packet has been first for longest.
+    #[schemars(extend(
+        "x-source" = "SYN, German Sviridov et al., Globecom 2018",
+        "x-departures" = "classes go first; a hash breaks ties"
+    ))]
     #[default]
     Mmf,
 }

@@ -48,6 +48,9 @@ pub(super) fn refuse(spec: &CircuitsSpec, topology: &Topology) -> Result<(), Str
     if spec.demand == CircuitDemand::Oracle {
         return Err("it plans by an oracle, but agents report only their backlog".to_owned());
     }
+    if spec.reports_coflows() {
+        return Err("it orders coflows, but agents do not know them: expected `coflows = false`".to_owned());
+    }
     if spec.acknowledgements > 0.0 {
         return Err(
             "it reserves packets for acknowledgements, which agents do not need: expected `acknowledgements` of 0"

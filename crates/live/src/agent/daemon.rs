@@ -32,7 +32,7 @@ use timeplane_protocol::wire::{
     SignalKey,
 };
 use timeplane_protocol::{
-    Address, Agent, Grants, HostAgent, HostConfig, HostCounters, Input, Message, Output, Pfc, Rates, Reporting,
+    Address, Agent, Detail, Grants, HostAgent, HostConfig, HostCounters, Input, Message, Output, Pfc, Rates, Reporting,
 };
 
 /// Why an agent cannot run.
@@ -402,7 +402,8 @@ impl LiveAgent {
                 start: now,
                 fallback: Duration::from_ps(welcome.fallback_ps),
                 reporting: Reporting {
-                    bursts: welcome.bursts,
+                    // Sockets do not know coflows.
+                    detail: if welcome.bursts { Detail::Bursts } else { Detail::Destinations },
                     on_change: welcome.on_change,
                     after_grants: welcome.after_grants,
                 },
@@ -425,7 +426,7 @@ impl LiveAgent {
             agent.handle(now, input, &mut out);
             for output in out.drain(..) {
                 match output {
-                    Output::ReadBacklog { .. } => {
+                    Output::ReadBacklog(_) => {
                         let waiting = Self::streams(&self.shared).backlog();
                         next = Some(Input::Backlog(Backlog::of_bytes(waiting)));
                     }

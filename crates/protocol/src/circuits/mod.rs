@@ -10,8 +10,8 @@ use crate::message::{BacklogReport, Grants, Message, Pfc, Rates};
 use crate::numbering::circuit_class;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use timeplane_model::{
-    Backlog, BacklogEntry, Bytes, Class, Demand, Duration, Grant, HostId, LinkId, Matching, Medium, Rate, Round, Time,
-    Trigger,
+    Backlog, BacklogEntry, Bytes, Class, CoflowBacklog, Demand, Duration, Grant, HostId, LinkId, Matching, Medium,
+    Rate, Round, Time, Trigger,
 };
 use timeplane_schedule::circuits::{CircuitParameters, CircuitScheduler, Configuration, Retune, Uptime, uptimes};
 use timeplane_schedule::rates;
@@ -240,11 +240,22 @@ impl CircuitController {
         for (h, report) in self.reports.iter().enumerate() {
             let Some(report) = report else { continue };
             let source = HostId(h as u32);
-            let left = |e: &BacklogEntry| {
-                let by_then = served.get(&(source, e.destination)).copied().unwrap_or_default();
-                BacklogEntry { bytes: e.bytes.saturating_sub(by_then), ..*e }
+            let by_then = |to: HostId| served.get(&(source, to)).copied().unwrap_or_default();
+            let left = |e: &BacklogEntry| BacklogEntry { bytes: e.bytes.saturating_sub(by_then(e.destination)), ..*e };
+            let row = Backlog::new(report.backlog.entries().iter().map(left).collect());
+            // Hosts send flows in the order of arrival, and coflows are numbered in that order.
+            let mut last = None;
+            let mut sent = Bytes::ZERO;
+            let left = |part: &CoflowBacklog| {
+                if last.replace(part.destination) != Some(part.destination) {
+                    sent = by_then(part.destination);
+                }
+                let bytes = part.bytes.saturating_sub(sent);
+                sent = sent.saturating_sub(part.bytes);
+                CoflowBacklog { bytes, ..*part }
             };
-            demand.set_row(source, Backlog::new(report.backlog.entries().iter().map(left).collect()));
+            let parts = report.backlog.coflows().iter().map(left).collect();
+            demand.set_row(source, row.with_coflows(parts));
         }
         demand
     }
@@ -352,8 +363,10 @@ impl CircuitController {
                 let circuits = self.has_circuits(source) && self.has_circuits(e.destination);
                 circuits || self.has_packets(source, e.destination)
             };
-            let entries = demand.row(source).entries().iter().filter(joined).copied();
-            left.set_row(source, Backlog::new(entries.collect()));
+            let row = demand.row(source);
+            let entries = row.entries().iter().filter(joined).copied();
+            // Parts without an entry are dropped.
+            left.set_row(source, Backlog::new(entries.collect()).with_coflows(row.coflows().to_vec()));
         }
         left
     }

@@ -71,7 +71,7 @@ impl Control {
     /// Whether this kind exists with these flags.
     pub(super) fn known(header: &Header) -> Result<(), WireError> {
         let flags = match header.kind {
-            REPORT => message::ROOM | message::BURSTS | message::OBEYS,
+            REPORT => message::ROOM | message::BURSTS | message::OBEYS | message::COFLOWS,
             LINK_REPORT => proxy::NO_RATE,
             STEER => proxy::PACED,
             GRANTS | RATES | SCHEDULE | HEARTBEAT | CLASS_NAMES | LEADS | PART | GATHERED | FLYWAYS => 0,

@@ -10,13 +10,16 @@ use super::flyways;
 use super::relay;
 use crate::message::{BacklogReport, Grants, Heartbeat, Message, Rates};
 use timeplane_model::{
-    Backlog, BacklogEntry, Burst, Bytes, Class, Grant, HostId, LinkId, Medium, PathTag, Rate, Round, Time, Trigger,
+    Backlog, BacklogEntry, Burst, Bytes, Class, CoflowBacklog, CoflowId, Grant, HostId, LinkId, Medium, PathTag, Rate,
+    Round, Time, Trigger,
 };
 
 /// Flag of a report: it starts with the room of the receive buffer.
 pub(super) const ROOM: u8 = 1;
 /// Flag of a report: its items are bursts.
 pub(super) const BURSTS: u8 = 2;
+/// Flag of a report: its items are parts of coflows.
+pub(super) const COFLOWS: u8 = 8;
 /// Flag of a report: the epoch of the host's controller follows.
 pub(super) const OBEYS: u8 = 4;
 
@@ -29,6 +32,8 @@ const PATH: u32 = 1 << 30;
 const LINK: u32 = 1 << 31;
 /// A burst's bytes, and rates, have 7 bytes.
 pub(super) const SEVEN: u64 = (1 << 56) - 1;
+/// The coflow of bytes that belong to none.
+const NO_COFLOW: u32 = u32::MAX;
 /// The most bytes of a report, so that the sum over 65 536 hosts fits 64 bits.
 const TOTAL: u64 = (1 << 48) - 1;
 
@@ -114,10 +119,70 @@ fn encode_report(report: &BacklogReport) -> Result<Vec<Vec<u8>>, EncodeError> {
         if entries_of(&backlog.bursts).as_deref() != Some(backlog.entries()) {
             return Err(EncodeError::NotTheSums);
         }
+    } else if !backlog.coflows().is_empty() {
+        header.flags |= COFLOWS;
+        if backlog.entries().iter().any(|e| e.arrived.is_some()) {
+            return Err(EncodeError::NotTheSums);
+        }
+        for (destination, coflow, bytes) in coflow_items(backlog) {
+            body.put(host(destination)?, 4);
+            body.put(
+                coflow.map_or(Ok(NO_COFLOW.into()), |c| within("a coflow", c.0.into(), (NO_COFLOW - 1).into()))?,
+                4,
+            );
+            body.put(bytes.get(), 8);
+            body.end();
+        }
     } else {
         encode_entries(backlog, &mut body)?;
     }
     body.datagrams(header)
+}
+
+/// The parts of a backlog: for each destination its coflows, then bytes of none, if there are any.
+pub(crate) fn coflow_items(backlog: &Backlog) -> Vec<(HostId, Option<CoflowId>, Bytes)> {
+    let mut items = Vec::new();
+    let mut parts = backlog.coflows().iter().peekable();
+    for e in backlog.entries() {
+        let mut rest = e.bytes;
+        while let Some(part) = parts.next_if(|p| p.destination == e.destination) {
+            rest = rest.saturating_sub(part.bytes);
+            items.push((e.destination, Some(part.coflow), part.bytes));
+        }
+        if rest > Bytes::ZERO {
+            items.push((e.destination, None, rest));
+        }
+    }
+    items
+}
+
+/// The backlog of coflows, whose bytes by destination are sums.
+fn decode_coflows(r: &mut Reader<'_>) -> Result<Backlog, WireError> {
+    let start = r.at();
+    let mut total = 0u64;
+    let (mut entries, mut parts) = (Vec::new(), Vec::new());
+    let mut last = None;
+    while !r.is_empty() {
+        let at = r.at();
+        let (destination, coflow) = (known_host(r.u32()?, at)?, r.u32()?);
+        let bytes = Bytes::new(r.u64()?);
+        if last.replace((destination, coflow)).is_some_and(|last| last >= (destination, coflow)) {
+            return Err(WireError::Disordered { at });
+        }
+        if bytes == Bytes::ZERO {
+            return Err(WireError::Value { at: at + 8, what: "a part of no bytes" });
+        }
+        let sum = total.checked_add(bytes.get()).filter(|&t| t <= TOTAL);
+        total = sum.ok_or(WireError::Value { at: start, what: TOO_MUCH })?;
+        entries.push(BacklogEntry { destination, bytes, arrived: None });
+        if coflow != NO_COFLOW {
+            parts.push(CoflowBacklog { destination, coflow: CoflowId(coflow), bytes });
+        }
+    }
+    if parts.is_empty() {
+        return Err(WireError::Value { at: start, what: "no coflows" });
+    }
+    Ok(Backlog::new(entries).with_coflows(parts))
 }
 
 /// At most the number that a controller can add up.
@@ -178,11 +243,14 @@ fn entries_of(bursts: &[Burst]) -> Option<Vec<BacklogEntry>> {
 }
 
 fn decode_report(header: &Header, r: &mut Reader<'_>) -> Result<BacklogReport, WireError> {
+    if header.flags & (BURSTS | COFLOWS) == BURSTS | COFLOWS {
+        return Err(WireError::Value { at: 1, what: "both bursts and coflows" });
+    }
     let room = if header.flags & ROOM != 0 { Some(Bytes::new(r.u64()?)) } else { None };
     let obeys = if header.flags & OBEYS != 0 { told_epoch(r)? } else { 0 };
     let too_much = WireError::Value { at: r.at(), what: TOO_MUCH };
     let mut bursts: Vec<Burst> = Vec::new();
-    let entries = if header.flags & BURSTS != 0 {
+    let mut backlog = if header.flags & BURSTS != 0 {
         if r.is_empty() {
             return Err(WireError::Value { at: r.at(), what: "no bursts" });
         }
@@ -197,11 +265,12 @@ fn decode_report(header: &Header, r: &mut Reader<'_>) -> Result<BacklogReport, W
             }
             bursts.push(Burst { destination, class, arrived, packets, bytes });
         }
-        entries_of(&bursts).ok_or(too_much)?
+        Backlog::new(entries_of(&bursts).ok_or(too_much)?)
+    } else if header.flags & COFLOWS != 0 {
+        decode_coflows(r)?
     } else {
-        decode_entries(r, None)?
+        Backlog::new(decode_entries(r, None)?)
     };
-    let mut backlog = Backlog::new(entries);
     (backlog.bursts, backlog.room) = (bursts, room);
     Ok(BacklogReport { epoch: header.epoch, sequence: header.number, taken_at: header.time, obeys, backlog })
 }

@@ -49,4 +49,4 @@ pub use reassembler::{Limits, Reassembler, ReassemblerCounters};
 pub use sealed::{Heard, SignalEncoding, SignalKey};
 pub use udp::{Endpoint, UdpFrame};
 
-pub(crate) use message::long_times;
+pub(crate) use message::{coflow_items, long_times};

@@ -56,7 +56,7 @@ pub(super) fn encode_gathered(gathered: &Gathered) -> Result<Vec<Vec<u8>>, Encod
             return Err(EncodeError::Disordered { what: "report", index });
         }
         let BacklogReport { backlog, obeys, .. } = report;
-        if !backlog.bursts.is_empty() {
+        if !backlog.bursts.is_empty() || !backlog.coflows().is_empty() {
             return Err(EncodeError::NotTheSums);
         }
         check_total(backlog)?;

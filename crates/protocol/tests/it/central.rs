@@ -9,7 +9,7 @@ use timeplane_model::{
     Backlog, Burst, Bytes, Class, Duration, Fabric, Framing, HostId, LinkSpec, NodeId, Rate, Switch, Time, mix64,
 };
 use timeplane_protocol::{
-    Address, Agent, BacklogReport, HostAgent, HostConfig, Input, Message, Opening, Output, RateController,
+    Address, Agent, BacklogReport, Detail, HostAgent, HostConfig, Input, Message, Opening, Output, RateController,
     RateControllerConfig, RateEstimator, Reporting, TimeslotController, TimeslotControllerConfig,
 };
 use timeplane_schedule::{PathColoring, RateNormalizer, SlotFill, SlotMetric};
@@ -168,7 +168,9 @@ impl World {
             self.hosts[h].agent.handle(clock, next, &mut out);
             for output in out {
                 match output {
-                    Output::ReadBacklog { bursts } => input = Some(Input::Backlog(self.backlog(h, bursts))),
+                    Output::ReadBacklog(detail) => {
+                        input = Some(Input::Backlog(self.backlog(h, detail == Detail::Bursts)));
+                    }
                     Output::Send { to, message } => self.post(Address::Host(HostId(h as u32)), to, &message),
                     Output::Open(opening) => self.open(h, &opening),
                     Output::Close { .. } | Output::Retune(_) => panic!("nothing here has circuits or opens by signals"),

@@ -4,8 +4,8 @@
 use core::net::Ipv4Addr;
 use proptest::prelude::*;
 use timeplane_model::{
-    Backlog, BacklogEntry, Burst, Bytes, Class, Duration, FlowId, Grant, HostId, LinkId, Medium, PathTag, Rate, Round,
-    Time, Trigger,
+    Backlog, BacklogEntry, Burst, Bytes, Class, CoflowBacklog, CoflowId, Duration, FlowId, Grant, HostId, LinkId,
+    Medium, PathTag, Rate, Round, Time, Trigger,
 };
 use timeplane_protocol::wire::{
     Circuit, ClassNames, Configuration, Control, EncodeError, Endpoint, EpsShare, Header, Heartbeat, HostPeriod,
@@ -32,7 +32,7 @@ fn some<T: Strategy>(of: T, most: usize) -> impl Strategy<Value = Vec<T::Value>>
     })
 }
 
-/// A backlog by destination, or flow by flow; below 2^48 bytes in all.
+/// A backlog by destination, flow by flow, or coflow by coflow; below 2^48 bytes in all.
 fn backlog() -> impl Strategy<Value = Backlog> {
     let bytes = || (1u64..1 << 38).prop_map(Bytes::new);
     let any_bytes = || any::<u64>().prop_map(Bytes::new);
@@ -52,7 +52,18 @@ fn backlog() -> impl Strategy<Value = Backlog> {
         backlog.bursts = bursts;
         backlog
     });
-    (prop_oneof![entries, bursts], prop::option::of(any_bytes())).prop_map(|(mut backlog, room)| {
+    let part = (host(), 0u32..u32::MAX, 1u64..1 << 36, 0u64..1 << 36);
+    let coflows = some(part, 200).prop_map(|parts| {
+        // What belongs to no coflow is part of the backlog, too.
+        let row = Backlog::of_bytes(parts.iter().map(|p| (p.0, Bytes::new(p.2 + p.3))));
+        let part = |&(destination, coflow, bytes, _): &(HostId, u32, u64, u64)| CoflowBacklog {
+            destination,
+            coflow: CoflowId(coflow),
+            bytes: Bytes::new(bytes),
+        };
+        row.with_coflows(parts.iter().map(part).collect())
+    });
+    (prop_oneof![entries, bursts, coflows], prop::option::of(any_bytes())).prop_map(|(mut backlog, room)| {
         backlog.room = room;
         backlog
     })
@@ -434,6 +445,22 @@ fn reports_are_as_documented() {
          00000009 04 01020304 0000a000000001 0000000000000010",
     );
     assert_eq!(flow_by_flow.encode(), Ok(vec![golden]));
+
+    // Of ten bytes for host 9, seven are of coflow 5, and three of none.
+    let part = CoflowBacklog { destination: HostId(9), coflow: CoflowId(5), bytes: Bytes::new(7) };
+    let backlog = Backlog::of_bytes([(HostId(9), Bytes::new(10))]).with_coflows(vec![part]);
+    let by_coflow = Message::Report(BacklogReport { backlog, ..report(0) });
+    let golden = bytes(
+        "01 81 8000 00000003 0000000000000005 fffffffffffffffe
+         00000009 00000005 0000000000000007
+         00000009 ffffffff 0000000000000003",
+    );
+    assert_eq!(by_coflow.wire_bytes(), 38 + 28 + 24 + 32);
+    let mut both = golden.clone();
+    both[1] |= 0x20;
+    assert_eq!(by_coflow.encode(), Ok(vec![golden]));
+    let refused = Reassembler::new(Limits::default()).push(&both);
+    assert!(matches!(refused, Err(WireError::Value { what: "both bursts and coflows", .. })), "{refused:?}");
 }
 
 #[test]

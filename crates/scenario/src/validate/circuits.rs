@@ -3,8 +3,9 @@
 
 use super::{Checked, LONGEST_DELAY};
 use crate::{CircuitAlgorithm, CircuitsSpec, DarkTime, HybridSpec, Retune, Scenario, Topology};
-use timeplane_model::{Duration, Rate};
+use timeplane_model::{Duration, Named, Rate};
 use timeplane_protocol::numbering::MOST_CIRCUIT_HOSTS;
+use timeplane_schedule::circuits::MOST_STEPS;
 
 impl Checked {
     pub(super) fn hybrid(&mut self, h: &HybridSpec, line: Rate) {
@@ -34,6 +35,27 @@ impl Checked {
         }
     }
 
+    /// Parameters of the scheduler, which not all of them have.
+    fn tuning(&mut self, key: &str, c: &CircuitsSpec, s: &Scenario) {
+        let at = |name: &str| format!("{key}.{name}");
+        let name = c.scheduler.name();
+        if c.day.is_some() && !c.scheduler.has_day() {
+            let message = format!("`{name}` has no days of fixed length: expected no `day`");
+            self.conflict(&at("day"), &message, Some("`max_weight` and `round_robin` have them"));
+        }
+        match c.granularity {
+            Some(_) if !c.scheduler.has_granularity() => {
+                let message = format!("`{name}` has no steps to choose: expected no `granularity`");
+                self.conflict(&at("granularity"), &message, Some("`adjust` has them"));
+            }
+            Some(steps) => {
+                let hosts = u32::try_from(s.fabric.hosts()).unwrap_or(u32::MAX);
+                self.count(&at("granularity"), steps, 1, (MOST_STEPS / hosts.max(1)).max(1));
+            }
+            None => {}
+        }
+    }
+
     pub(super) fn circuits(&mut self, key: &str, c: &CircuitsSpec, s: &Scenario) {
         let at = |name: &str| format!("{key}.{name}");
         let Topology::Hybrid(hybrid) = &s.fabric.topology else {
@@ -50,6 +72,7 @@ impl Checked {
             let message = "`sunflow` with a switch that darkens all ports: expected one that darkens moved ports only";
             self.conflict(&at("scheduler"), message, Some("fabric.topology.hybrid.retune = \"moved\""));
         }
+        self.tuning(key, c, s);
         self.no_single(key, s);
         self.signal_frames(&at("signals"), &c.signals);
         self.probability(&at("control_loss"), c.control_loss);
@@ -72,6 +95,13 @@ impl Checked {
         {
             let allowed = format!("at least {frame}, the time of a frame of the MTU at {}", s.fabric.rate);
             self.value(&at("least_open"), c.least_open, &allowed);
+        }
+        if let Some(day) = c.day.filter(|_| c.scheduler.has_day()) {
+            let (least, most) = (c.least_open, c.period - c.dark);
+            if !(least..=most).contains(&day) {
+                let allowed = format!("`least_open` ({least}) to what `dark` leaves of the period ({most})");
+                self.value(&at("day"), day, &allowed);
+            }
         }
         let each = c.dark + c.least_open;
         if each > c.period {

@@ -258,6 +258,16 @@ fn circuits() {
     a.with(CIRCUITS, "\"130 us\" }", "\"130 us\", acknowledgements = 1.5 }");
     a.with(CIRCUITS, "\"130 us\" }", "\"130 us\", unreported = nan }");
     a.with(CIRCUITS, "\"130 us\" }", "\"130 us\", scheduler = \"sunflow\" }");
+    // Parameters of schedulers: limits, and schedulers without them.
+    for scheduler in ["max_weight", "round_robin", "tms"] {
+        a.with(CIRCUITS, "\"130 us\" }", &format!("\"130 us\", scheduler = \"{scheduler}\", day = \"129 us\" }}"));
+    }
+    a.with(CIRCUITS, "\"130 us\" }", "\"130 us\", scheduler = \"max_weight\", day = \"2961 us\" }");
+    let day = CIRCUITS.replace("\"130 us\" }", "\"130 us\", scheduler = \"max_weight\", day = \"2960 us\" }");
+    assert_eq!(load(&day, &[]).unwrap(), [""; 0]);
+    a.with(CIRCUITS, "\"130 us\" }", "\"130 us\", scheduler = \"adjust\", granularity = 0 }");
+    a.with(CIRCUITS, "\"130 us\" }", "\"130 us\", scheduler = \"adjust\", granularity = 2049 }");
+    a.with(CIRCUITS, "\"130 us\" }", "\"130 us\", scheduler = \"double\", granularity = 2 }");
     a.with(CIRCUITS, "tors = 8", "tors = 1");
     a.with(CIRCUITS, "tors = 8", "tors = 513");
     a.with(

@@ -31,8 +31,9 @@ pub struct Adjust {
     coloring: EulerSplit,
 }
 
-/// The largest number of colors that the coloring supports.
-const COLORS: u64 = 1 << 15;
+/// The largest lambda times the number of ports: the coloring supports so many colors.
+pub const MOST_STEPS: u32 = 1 << 15;
+const COLORS: u64 = MOST_STEPS as u64;
 /// The largest lambda chosen automatically: beyond it a finer granule gains less than 2 %.
 const FINE: u64 = 64;
 
@@ -43,11 +44,16 @@ impl Adjust {
         Self { lambda, coloring: EulerSplit::new() }
     }
 
+    /// DOUBLE, with a lambda of 1.
+    pub fn double() -> Self {
+        Self::new(Some(1))
+    }
+
     /// The lambda to use for a demand.
     fn lambda(&self, ports: u64, busiest: u64, dark: u64) -> Result<u64, CircuitError> {
         let error = |found: u32| CircuitError::Parameter {
             algorithm: CircuitAlgorithm::Adjust.name(),
-            what: "lambda",
+            what: "granularity",
             found: format!("{found} for {ports} hosts"),
             allowed: "at least 1, and at most 32768 over the hosts",
         };

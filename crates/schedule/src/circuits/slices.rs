@@ -1,6 +1,6 @@
 //! Decomposition of a matrix with equal line sums into permutations, long ones first.
 //!
-//! Solstice and traffic matrix scheduling cut their demand with it.
+//! Both kinds of Solstice and traffic matrix scheduling cut their demand with it.
 
 use super::augment::Augment;
 use super::lines::NONE;
@@ -8,6 +8,18 @@ use super::lines::NONE;
 /// A slice may be shorter than the longest possible one by 1/32: finding it takes a third of the
 /// time, and schedules are no worse.
 const NEAR: u64 = 32;
+
+/// Which of the matchings above the threshold a slice takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Worth {
+    /// Whichever is found first.
+    Any,
+    /// About the longest one, if it may be longer than this.
+    Longest {
+        /// Picoseconds.
+        above: u64,
+    },
+}
 
 /// A matrix of times with equal line sums, and a perfect matching of entries of at least a
 /// threshold. The threshold is a power of two of picoseconds and is halved when there is no such
@@ -47,10 +59,9 @@ impl Slices {
         self.raise(self.threshold);
     }
 
-    /// Finds the next slice and returns its length, or `None` if nothing is left. If the slice can
-    /// be longer than `worth`, it is about as long as possible. Otherwise it may be any slice of at
-    /// least the threshold.
-    pub(super) fn next(&mut self, worth: u64) -> Option<u64> {
+    /// Finds the next slice and returns its length, or `None` if nothing is left. It has at least
+    /// the threshold.
+    pub(super) fn next(&mut self, worth: Worth) -> Option<u64> {
         if self.threshold == 0 {
             return None;
         }
@@ -62,7 +73,9 @@ impl Slices {
             self.set_rows(self.threshold);
         }
         let mut slice = self.smallest();
-        if 2 * self.threshold > worth {
+        if let Worth::Longest { above } = worth
+            && 2 * self.threshold > above
+        {
             // No perfect matching had entries of twice the threshold. The matrix may have changed
             // since, but a slice of that length is long enough.
             let mut most = self.most().min(2 * self.threshold);

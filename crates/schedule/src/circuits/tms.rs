@@ -4,7 +4,7 @@
 
 use super::lines::Lines;
 use super::plan::Builder;
-use super::slices::Slices;
+use super::slices::{Slices, Worth};
 use super::stuff::Stuffed;
 use super::{CircuitError, CircuitParameters, CircuitScheduler, Configuration};
 use crate::rates::{Hosts, Offered, scale_both};
@@ -72,7 +72,7 @@ impl Tms {
         self.stuffed.stuff(&even);
         self.slices.begin(n, &self.stuffed.time);
         let mut terms = Vec::new();
-        while let Some(weight) = self.slices.next(0) {
+        while let Some(weight) = self.slices.next(Worth::Longest { above: 0 }) {
             terms.push(Term { outputs: self.slices.outputs().to_vec(), weight });
             self.slices.cut(weight);
         }

@@ -50,13 +50,29 @@ pub trait Policy: Send + Sync {
 #[strum(serialize_all = "snake_case")]
 pub enum FlywayPolicy {
     /// The feasible link that takes the most traffic off the busiest wire, other pairs' included.
+    #[schemars(extend(
+        "x-source" = "Flyways, Daniel Halperin et al., SIGCOMM 2011",
+        "x-departures" = "the estimate of what a link takes over and the balance of shares are ours"
+    ))]
     #[default]
     Greedy,
     /// The feasible link that takes the most of its own pair's traffic off the busiest wire.
+    #[schemars(extend(
+        "x-source" = "Flyways, Daniel Halperin et al., SIGCOMM 2011",
+        "x-departures" = "`greedy` without traffic of other pairs, which the paper does not have"
+    ))]
     GreedyDirect,
     /// A link for the pair of racks that would finish last, open to other pairs over two hops.
+    #[schemars(extend(
+        "x-source" = "Flyways, Daniel Halperin et al., SIGCOMM 2011",
+        "x-departures" = "the balance of shares is ours"
+    ))]
     Transit,
     /// A link for the pair of racks that would finish last, for that pair only.
+    #[schemars(extend(
+        "x-source" = "Flyways, Daniel Halperin et al., SIGCOMM 2011",
+        "x-departures" = "of pairs that finish together, the one with the most bytes counts as last"
+    ))]
     Straggler,
 }
 

@@ -7,5 +7,7 @@ mod conflict_free;
 mod flyways;
 mod matrices;
 mod rates;
+mod solstice;
+mod sunflow;
 mod timeslots;
 mod weighted_round_robin;

@@ -29,7 +29,7 @@ use nodes::Nodes;
 use slots::PlannedSlot;
 use timeplane_assembly::{AssemblyError, DemandSource, GrantRecord, PlanAgents, Role, Start};
 use timeplane_model::{Backlog, Duration, HostId};
-use timeplane_protocol::{Address, BacklogReport, Event, Input, Message, Opening, Output};
+use timeplane_protocol::{Address, BacklogReport, Detail, Event, Input, Message, Opening, Output};
 use timeplane_results::{ControlRow, Recorder};
 use timeplane_schedule::Schedulers;
 use timeplane_workload::Streams;
@@ -43,6 +43,8 @@ pub struct Controllers {
     gates: Gates,
     link_news: LinkNews,
     demand: DemandSource,
+    /// The detail in which the oracle reports.
+    detail: Detail,
     /// The first plan that a controller refused.
     pub fault: Option<String>,
     /// Kept to be used again.
@@ -65,6 +67,7 @@ impl Controllers {
             nodes,
             link_news: LinkNews::default(),
             demand: terms.demand,
+            detail: terms.reporting.detail,
             fault: None,
             outputs: Vec::new(),
         })
@@ -213,7 +216,7 @@ impl Controllers {
             if self.agents.is_down(host) {
                 continue;
             }
-            let backlog = network.backlog(at, host, Duration::ZERO, false, ends);
+            let backlog = network.backlog(at, host, Duration::ZERO, self.detail, ends);
             let sequence = self.channel.next_number();
             let report = BacklogReport { epoch: u32::MAX, sequence, taken_at: now, obeys: 0, backlog };
             let (from, message) = (Address::Host(HostId(host)), Message::Report(report));
@@ -248,8 +251,8 @@ impl Controllers {
             self.agents.get(node).handle(now, next, &mut outputs);
             for output in outputs.drain(..) {
                 match output {
-                    Output::ReadBacklog { bursts } => {
-                        input = Some(Input::Backlog(self.backlog(at, node, bursts, network, ends)));
+                    Output::ReadBacklog(detail) => {
+                        input = Some(Input::Backlog(self.backlog(at, node, detail, network, ends)));
                     }
                     Output::Send { to, message } => self.send(at, node, to, message, network),
                     Output::Open(opening) if by_signal => {
@@ -271,11 +274,11 @@ impl Controllers {
         self.arm(at, node, network);
     }
 
-    fn backlog(&self, at: SimTime, host: u32, bursts: bool, network: &Network, ends: &Endpoints) -> Backlog {
+    fn backlog(&self, at: SimTime, host: u32, detail: Detail, network: &Network, ends: &Endpoints) -> Backlog {
         match self.demand {
             DemandSource::Sockets => ends.demand(host),
             DemandSource::Queues | DemandSource::Oracle => {
-                network.backlog(at, host, self.clocks.of(host).ahead(at), bursts, ends)
+                network.backlog(at, host, self.clocks.of(host).ahead(at), detail, ends)
             }
         }
     }

@@ -16,6 +16,7 @@ use crate::network::packet::Packet;
 use crate::network::wires::Wires;
 use timeplane_assembly::QueueWatch;
 use timeplane_model::{Backlog, Duration, Rate};
+use timeplane_protocol::Detail;
 use timeplane_scenario::Nic as NicSpec;
 
 /// The form of all hosts' interfaces.
@@ -213,7 +214,7 @@ impl Interfaces {
         self.nics.as_mut().map_or_else(Vec::new, |nics| nics[host as usize].expire(now))
     }
 
-    /// The backlog of a host by destination, flow by flow where `bursts`; its clock is `ahead` of
+    /// The backlog of a host by destination, in this detail; its clock is `ahead` of
     /// the truth.
     pub(crate) fn backlog(
         &self,
@@ -221,10 +222,10 @@ impl Interfaces {
         now: SimTime,
         host: u32,
         ahead: Duration,
-        bursts: bool,
+        detail: Detail,
         ends: &Endpoints,
     ) -> Backlog {
-        let of = |nics: &Vec<Nic>| nics[host as usize].backlog(now, wires.uplink(host), ahead, bursts, ends);
+        let of = |nics: &Vec<Nic>| nics[host as usize].backlog(now, wires.uplink(host), ahead, detail, ends);
         let mut backlog = self.nics.as_ref().map_or_else(Backlog::default, of);
         backlog.room = self.receive.get(host as usize).map(|buffer| buffer.room(now));
         backlog

@@ -17,6 +17,7 @@ use crate::record::capture::Capture;
 use crate::record::collisions::Collisions;
 use crate::record::latency::Latencies;
 use timeplane_model::{Backlog, Duration, Fabric};
+use timeplane_protocol::Detail;
 use timeplane_scenario::{Change, Failure};
 
 /// Set-up, before the run starts.
@@ -192,9 +193,9 @@ impl Network {
         all.fold(self.meters.beyond, |(n, bytes), packet| (n + 1, bytes + u64::from(packet.bytes)))
     }
 
-    /// The backlog of a host by destination, flow by flow where `bursts`; its clock is `ahead` of
+    /// The backlog of a host by destination, in this detail; its clock is `ahead` of
     /// the truth.
-    pub fn backlog(&self, now: SimTime, host: u32, ahead: Duration, bursts: bool, ends: &Endpoints) -> Backlog {
-        self.interfaces.backlog(&self.wires, now, host, ahead, bursts, ends)
+    pub fn backlog(&self, now: SimTime, host: u32, ahead: Duration, detail: Detail, ends: &Endpoints) -> Backlog {
+        self.interfaces.backlog(&self.wires, now, host, ahead, detail, ends)
     }
 }

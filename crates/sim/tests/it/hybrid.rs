@@ -4,6 +4,8 @@
 //! Schemes have no control latency unless a test is about it.
 
 use crate::common::{Ran, flow_list, load, run};
+use timeplane_model::Named;
+use timeplane_scenario::CircuitAlgorithm;
 
 /// Payload of a full raw frame at an MTU of 1500 B, of 1538 B on the wire.
 const PAYLOAD: u64 = 1484;
@@ -174,7 +176,7 @@ fn every_scheduler_serves_everyone() {
         .collect();
     flow_list("circuits-mixed.csv", &flows);
     let workload = "flows.file = \"circuits-mixed.csv\"";
-    for scheduler in ["solstice", "cover_all", "round_robin"] {
+    for scheduler in ["solstice_refined", "cover_all", "round_robin"] {
         for (tors, hosts, wires) in [(12, 1, ""), (4, 3, ""), (3, 4, "circuit_uplinks = 2, packet_uplinks = 2")] {
             for transport in ["raw = {}", r#"tcp = { min_rto = "10 ms" }"#] {
                 let scheme = format!(
@@ -198,6 +200,57 @@ fn every_scheduler_serves_everyone() {
     }
 }
 
+/// All schedulers by name, where only moved ports stop; those with days have long ones.
+#[test]
+fn every_name_is_a_scheduler() {
+    let flows: Vec<(i64, u32, u32, u64)> = (0..40u32)
+        .map(|k| (i64::from(k) * 100_000_000, k % 6, (k % 6 + 1 + k / 6 % 5) % 6, u64::from(k % 7 + 1) * 100 * PAYLOAD))
+        .collect();
+    flow_list("circuits-names.csv", &flows);
+    for &scheduler in CircuitAlgorithm::all() {
+        let day = if scheduler.has_day() { ", day = \"500 us\"" } else { "" };
+        let steps = if scheduler.has_granularity() { ", granularity = 2" } else { "" };
+        let scheme = ideal("it", &format!("scheduler = \"{}\"{day}{steps}", scheduler.name()));
+        let text = hybrid(6, 1, "retune = \"moved\"", "flows.file = \"circuits-names.csv\"", &scheme);
+        let ran = run(&text, "it", 1);
+        let name = scheduler.name();
+        assert_eq!((ran.summary.flows.unfinished, lost(&ran, "circuit_dark")), (0, 0), "{name}");
+        // A round robin of long days changes less often than one of nine dark times.
+        if scheduler == CircuitAlgorithm::RoundRobin {
+            let last = |text: &str| run(text, "it", 1).column("slots", "slot").into_iter().max();
+            // 3 ms hold five of 30 + 500 us and a part of one, or ten of 30 + 270 us.
+            assert_eq!((last(&text), last(&text.replace(day, ""))), (Some(5), Some(9)));
+        }
+    }
+}
+
+/// A long coflow arrives first. Sunflow serves the short one before it if hosts report coflows.
+#[test]
+fn reported_coflows_have_an_order() {
+    let mut list = "start_ps,source,destination,size_bytes,coflow\n".to_owned();
+    for (source, destination, frames, coflow) in [(0, 1, 4000, 1), (0, 2, 300, 2), (3, 1, 300, 2)] {
+        list += &format!("0,{source},{destination},{},{coflow}\n", frames * PAYLOAD);
+    }
+    std::fs::write(crate::common::folder().join("circuits-coflows.csv"), list).unwrap();
+    let ccts = |coflows: bool, demand: &str| {
+        let plan = format!("scheduler = \"sunflow\", packets = false, coflows = {coflows}, demand = \"{demand}\"");
+        let workload = "flows.file = \"circuits-coflows.csv\"";
+        let text = hybrid(4, 1, "retune = \"moved\", dark.fixed = \"20 us\"", workload, &ideal("it", &plan));
+        let ran = run(&text, "it", 1);
+        let end = ran.column("coflows", "cct_ps").into_iter().map(|cct| cct / 1_000_000).collect::<Vec<_>>();
+        <[i64; 2]>::try_from(end).unwrap()
+    };
+    for demand in ["reports", "oracle"] {
+        let [long, short] = ccts(true, demand);
+        let [long_as_one, short_as_one] = ccts(false, demand);
+        // 300 frames take 369 us, 4000 frames 4922 us, and each circuit is dark for 30 us. As one
+        // coflow, the longest demand has a whole period first.
+        assert!((369 + 30..1000).contains(&short), "{demand}: {short}");
+        assert!(short_as_one > 3000, "{demand}: {short_as_one}");
+        assert!((4922..=long_as_one + 500).contains(&long), "{demand}: {long} and {long_as_one}");
+    }
+}
+
 /// The table of slots has the bytes of each configuration, also where a circuit stands for several.
 /// Together they are the bytes at the circuit switch.
 #[test]
@@ -208,7 +261,7 @@ fn what_was_sent_in_slots_is_what_crossed_circuits() {
     for (name, large, small) in [("stands", 1.0, 0), ("turns", 0.6, 1)] {
         let workload = skewed(&format!("slots_{name}.csv"), hosts, large, small, 20);
         for latency in ["0 ns", "5 us"] {
-            let scheme = ideal("slots", "scheduler = \"solstice\"")
+            let scheme = ideal("slots", "scheduler = \"solstice_refined\"")
                 .replace("control_latency = \"0 ns\"", &format!("control_latency = \"{latency}\""));
             let text = hybrid(hosts, 1, "dark.fixed = \"20 us\"", &workload, &scheme);
             let ran = run(&text, "slots", 1);

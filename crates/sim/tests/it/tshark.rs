@@ -15,8 +15,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use timeplane_model::{
-    Backlog, BacklogEntry, Burst, Bytes, Class, Duration, FlowId, Grant, HostId, LinkId, Medium, PathTag, Rate, Round,
-    Time, Trigger,
+    Backlog, BacklogEntry, Burst, Bytes, Class, CoflowBacklog, CoflowId, Duration, FlowId, Grant, HostId, LinkId,
+    Medium, PathTag, Rate, Round, Time, Trigger,
 };
 use timeplane_protocol::wire::{
     Circuit, ClassNames, Configuration, Control, DataHeader, DataKind, ETHER_TYPE_EXPERIMENTAL, Endpoint, EpsShare,
@@ -169,7 +169,12 @@ impl Expected {
                     e.put("burst.bytes", b.bytes.get());
                     e.put("burst.arrived", b.arrived.as_ps());
                 }
-                if r.backlog.bursts.is_empty() {
+                for b in r.backlog.coflows() {
+                    e.put("part.destination", b.destination.0);
+                    e.put("part.coflow", b.coflow.0);
+                    e.put("part.bytes", b.bytes.get());
+                }
+                if r.backlog.bursts.is_empty() && r.backlog.coflows().is_empty() {
                     e.entries(r.backlog.entries());
                 }
                 (1, r.epoch, r.sequence, r.taken_at)
@@ -362,6 +367,22 @@ fn bursts() -> impl Strategy<Value = BacklogReport> {
     })
 }
 
+/// A backlog report coflow by coflow.
+fn coflows() -> impl Strategy<Value = BacklogReport> {
+    let parts = proptest::collection::btree_map((0u32..1 << 30, 0u32..u32::MAX), 1u64..1 << 40, 1..90);
+    (report(1), parts).prop_map(|(report, parts)| {
+        let part = |((destination, coflow), bytes): ((u32, u32), u64)| CoflowBacklog {
+            destination: HostId(destination),
+            coflow: CoflowId(coflow),
+            bytes: Bytes::new(bytes),
+        };
+        let parts: Vec<CoflowBacklog> = parts.into_iter().map(part).collect();
+        let mut backlog = Backlog::of_bytes(parts.iter().map(|p| (p.destination, p.bytes))).with_coflows(parts);
+        backlog.room = report.backlog.room;
+        BacklogReport { backlog, ..report }
+    })
+}
+
 fn schedule() -> impl Strategy<Value = PeriodSchedule> {
     let configurations = proptest::collection::vec((1i64..1 << 30, any::<bool>(), 0u8..3, 1u64..1 << 47), 0..120);
     (any::<u32>(), any::<u64>(), time(), configurations, 0u32..150).prop_map(|(epoch, period, planned, all, shares)| {
@@ -467,6 +488,7 @@ fn controls() -> impl Strategy<Value = Control> {
     prop_oneof![
         report(300).prop_map(|r| Control::Message(Message::Report(r))),
         bursts().prop_map(|r| Control::Message(Message::Report(r))),
+        coflows().prop_map(|r| Control::Message(Message::Report(r))),
         grants.prop_map(Control::Message),
         rates().prop_map(|r| Control::Message(Message::Rates(r))),
         part.prop_map(Control::Message),

@@ -336,7 +336,7 @@ impl World {
                 let host = &mut self.hosts[h.index()];
                 let now = host.clock.read(self.now);
                 host.agent.handle(now, input, out);
-                if out.iter().any(|o| matches!(o, Output::ReadBacklog { .. })) {
+                if out.iter().any(|o| matches!(o, Output::ReadBacklog(_))) {
                     let mut row = Backlog::of_bytes(host.queues.iter().map(|(&j, &b)| (HostId(j), Bytes::new(b))));
                     row.room = host.buffer.map(|(size, used, _)| Bytes::new(size - used));
                     host.agent.handle(now, Input::Backlog(row), out);
@@ -363,7 +363,7 @@ impl World {
                     }
                     self.send(who, to, message);
                 }
-                Output::ReadBacklog { .. } => {}
+                Output::ReadBacklog(_) => {}
                 Output::Retune(_) => panic!("nothing here has circuits"),
                 Output::Log(event) => self.events.push(event),
                 Output::Open(opening) => {

@@ -10,12 +10,13 @@ pub use opening::{GateOpening, Train};
 
 use crate::engine::time::SimTime;
 use crate::hosts::endpoints::{BACKGROUND, Endpoints};
-use crate::hosts::flow::FlowKey;
+use crate::hosts::flow::{FlowKey, NONE};
 use crate::network::link::LinkState;
 use crate::network::packet::Packet;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
-use timeplane_model::{Backlog, BacklogEntry, Burst, Bytes, Class, Duration, HostId, Rate};
+use timeplane_model::{Backlog, BacklogEntry, Burst, Bytes, Class, CoflowBacklog, CoflowId, Duration, HostId, Rate};
+use timeplane_protocol::Detail;
 use timeplane_scenario::{Discipline, Nic as NicSpec};
 
 /// A queue of an interface: destination and class.
@@ -272,8 +273,15 @@ impl Nic {
         ended
     }
 
-    /// The backlog in wire bytes by destination; flow by flow where `bursts`.
-    pub fn backlog(&self, now: SimTime, link: &LinkState, ahead: Duration, bursts: bool, ends: &Endpoints) -> Backlog {
+    /// The backlog in wire bytes by destination, in this detail.
+    pub fn backlog(
+        &self,
+        now: SimTime,
+        link: &LinkState,
+        ahead: Duration,
+        detail: Detail,
+        ends: &Endpoints,
+    ) -> Backlog {
         let entry = |(destination, (_, bytes))| BacklogEntry {
             destination: HostId(destination),
             bytes: Bytes::new(bytes),
@@ -295,10 +303,29 @@ impl Nic {
             (id.0, (packets + booked.0, bytes + booked.1))
         });
         let mut backlog = Backlog::new(waiting.chain(owed).map(entry).collect());
-        if bursts {
-            backlog.bursts = self.bursts(link, ahead, ends);
+        match detail {
+            Detail::Destinations => {}
+            Detail::Bursts => backlog.bursts = self.bursts(link, ahead, ends),
+            Detail::Coflows => backlog = backlog.with_coflows(self.coflows(link, ends)),
         }
         backlog
+    }
+
+    /// The backlog of the coflows of flows in progress.
+    fn coflows(&self, link: &LinkState, ends: &Endpoints) -> Vec<CoflowBacklog> {
+        let mut parts = Vec::new();
+        for (&(destination, _), queue) in self.queues.iter().filter(|(id, _)| self.unreported != Some(id.1)) {
+            let mut add = |key: FlowKey, bytes: u64| {
+                let coflow = ends.flows.get(key).sender.coflow;
+                if coflow != NONE {
+                    let (destination, coflow) = (HostId(destination), CoflowId(coflow));
+                    parts.push(CoflowBacklog { destination, coflow, bytes: Bytes::new(bytes) });
+                }
+            };
+            queue.packets.iter().for_each(|(_, p)| add(p.flow, u64::from(link.wire(p.bytes))));
+            queue.flows.iter().for_each(|&(_, key)| add(key, ends.unsent(key, link).1));
+        }
+        parts
     }
 
     /// The backlog flow by flow, in the order in which it will leave its queue.

@@ -141,8 +141,9 @@ pub enum EncodeError {
         /// The later item's index, from 0.
         index: usize,
     },
-    /// A report's bytes by destination are not the sums of its bursts.
-    #[error("bytes by destination are not the sums of the bursts")]
+    /// A report's bytes by destination are not the sums of its bursts, or it has coflows besides
+    /// counts that know of none.
+    #[error("bytes by destination are not the sums of the bursts, or have coflows that cannot be encoded")]
     NotTheSums,
     /// It is a frame of its own, see [`Pfc::encode`](crate::Pfc::encode).
     #[error("a PFC frame is no datagram")]

@@ -69,13 +69,18 @@ pub enum Transport {
 pub struct Raw {
     /// Bytes of each frame's payload that identify its flow and offset.
     pub header: Bytes,
-    /// Time after which a receiver reports an incomplete flow; it reports a detected loss at once.
+    /// Time between two reports of a receiver that misses frames. It reports a loss at once, or after
+    /// `reordering`.
     pub report_every: Duration,
+    /// How long a frame may come after those sent later, before its receiver reports a loss;
+    /// default: the period of `plan.circuits`, where frames by circuit overtake those by packet
+    /// switch, else zero.
+    pub reordering: Option<Duration>,
 }
 
 impl Default for Raw {
     fn default() -> Self {
-        Self { header: Bytes::new(16), report_every: Duration::from_ms(10) }
+        Self { header: Bytes::new(16), report_every: Duration::from_ms(10), reordering: None }
     }
 }
 

@@ -448,10 +448,16 @@ fn transport(scheme: &Scheme, mtu: u32, report_latency: Duration) -> endpoints::
     match &scheme.transport {
         Transport::Datagrams {} => endpoints::Transport::Datagrams,
         Transport::Raw(raw) => {
+            let overtaken = match &scheme.plan {
+                Some(PlanSpec::Circuits(circuits)) => circuits.period,
+                _ => Duration::ZERO,
+            };
+            let reordering = raw.reordering.unwrap_or(overtaken);
             let config = RawConfig {
                 report_interval: raw.report_every,
+                reordering,
                 // Longer than a report takes, or bytes under way are sent twice.
-                resend_timeout: raw.report_every.max(report_latency * 10),
+                resend_timeout: raw.report_every.max(report_latency * 10).max(reordering * 2),
             };
             endpoints::Transport::Raw { header: raw.header.get() as u32, config }
         }

@@ -18,6 +18,9 @@ pub const MAX_MISSING: usize = 90;
 pub struct RawConfig {
     /// The shortest time between two reports of a receiver. Default 1 ms.
     pub report_interval: Duration,
+    /// How long a missing range may take to arrive after bytes above it, before it is reported.
+    /// Frames overtake each other where a flow has several paths. Default 0.
+    pub reordering: Duration,
     /// A sender that has sent everything repeats its last frame after this time without a report.
     /// It doubles with each repetition, up to 64 times. Default 10 ms.
     pub resend_timeout: Duration,
@@ -25,7 +28,11 @@ pub struct RawConfig {
 
 impl Default for RawConfig {
     fn default() -> Self {
-        Self { report_interval: Duration::from_ms(1), resend_timeout: Duration::from_ms(10) }
+        Self {
+            report_interval: Duration::from_ms(1),
+            reordering: Duration::ZERO,
+            resend_timeout: Duration::from_ms(10),
+        }
     }
 }
 
@@ -229,9 +236,13 @@ pub struct RawReceiver {
     next: u64,
     held: RangeSet,
     interval: Duration,
+    reordering: Duration,
     /// When the last report was made.
     reported: Option<Time>,
     due: Option<Time>,
+    /// The end of the highest byte that had arrived when `due` was set: what is missing below has
+    /// been missing since then.
+    mark: u64,
     duplicates: u64,
 }
 
@@ -243,8 +254,10 @@ impl RawReceiver {
             next: 0,
             held: RangeSet::new(),
             interval: config.report_interval.max(Duration::from_ps(1)),
+            reordering: config.reordering,
             reported: None,
             due: None,
+            mark: 0,
             duplicates: 0,
         }
     }
@@ -252,8 +265,7 @@ impl RawReceiver {
     /// Sets the length. If everything has arrived already, a report is due now. Returns `false`,
     /// without any effect, if bytes beyond the end have arrived.
     pub fn set_length(&mut self, now: Time, bytes: u64) -> bool {
-        let highest = self.held.as_slice().last().map_or(self.next, |r| r.end);
-        if bytes < highest {
+        if bytes < self.highest() {
             return false;
         }
         if bytes != self.bytes {
@@ -267,9 +279,9 @@ impl RawReceiver {
 
     /// Takes a frame and returns how many of its bytes are new; the other ones count as duplicates.
     ///
-    /// A report becomes due at the first missing range, at each interval while ranges are missing,
-    /// and when the flow is complete. It is also due for each later frame, as the sender cannot
-    /// have heard.
+    /// A report becomes due when a range has been missing for the time of reordering, at each
+    /// interval while ranges are missing, and when the flow is complete. It is also due for each
+    /// later frame, as the sender cannot have heard.
     pub fn on_frame(&mut self, now: Time, offset: u64, len: u32) -> u64 {
         let end = offset.saturating_add(u64::from(len)).min(self.bytes);
         let mut new = 0;
@@ -289,9 +301,16 @@ impl RawReceiver {
         } else if self.held.is_empty() {
             self.due = None;
         } else if self.due.is_none() {
-            self.due = Some(self.reported.map_or(now, |at| now.max(at.saturating_add(self.interval))));
+            let patient = now.saturating_add(self.reordering);
+            self.due = Some(self.reported.map_or(patient, |at| patient.max(at.saturating_add(self.interval))));
+            self.mark = self.highest();
         }
         new
+    }
+
+    /// The end of the highest byte that has arrived.
+    fn highest(&self) -> u64 {
+        self.held.as_slice().last().map_or(self.next, |r| r.end)
     }
 
     /// Takes frames with the next `bytes`, while nothing is missing and the flow does not end. It
@@ -313,19 +332,33 @@ impl RawReceiver {
         self.due
     }
 
-    /// Returns the report to send now; `None` before it is due.
+    /// Returns the report to send now; `None` before it is due. What is missing may also have
+    /// arrived in time, and other ranges be missing: then a report is due later.
     pub fn report(&mut self, now: Time) -> Option<RepairReport> {
         self.due.filter(|&at| at <= now)?;
-        Some(self.report_now(now))
+        if self.reordering > Duration::ZERO && !self.held.is_empty() && self.next >= self.mark {
+            self.due = Some(now.saturating_add(self.reordering));
+            self.mark = self.highest();
+            return None;
+        }
+        let mark = if self.reordering > Duration::ZERO { self.mark } else { u64::MAX };
+        Some(self.report_below(now, mark))
     }
 
-    /// Returns a report at any time, for drivers that also report progress.
+    /// Returns a report at any time, for drivers that also report progress. It has all missing
+    /// ranges, however short a time they have been missing.
     pub fn report_now(&mut self, now: Time) -> RepairReport {
+        self.report_below(now, u64::MAX)
+    }
+
+    /// A report of what is missing below `mark`.
+    fn report_below(&mut self, now: Time, mark: u64) -> RepairReport {
         self.reported = Some(now);
-        self.due = (!self.held.is_empty()).then(|| now.saturating_add(self.interval));
+        self.due = (!self.held.is_empty()).then(|| now.saturating_add(self.interval.max(self.reordering)));
+        self.mark = self.highest();
         let mut missing = Vec::new();
         let mut start = self.next;
-        for range in self.held.as_slice().iter().take(MAX_MISSING) {
+        for range in self.held.as_slice().iter().take_while(|r| r.start < mark).take(MAX_MISSING) {
             missing.push(Range { start, end: range.start });
             start = range.end;
         }

@@ -19,6 +19,9 @@ impl Checked {
                     self.value(&at("transport.raw.header"), raw.header, &allowed);
                 }
                 self.positive_span(&at("transport.raw.report_every"), raw.report_every, LONGEST_DELAY);
+                if let Some(reordering) = raw.reordering {
+                    self.span(&at("transport.raw.reordering"), reordering, LONGEST_DELAY);
+                }
             }
             Transport::Tcp(tcp) => {
                 self.tcp(&at("transport.tcp"), tcp, s);

@@ -296,6 +296,29 @@ fn what_comes_within_a_period_begins_by_packets() {
     assert!(of(2) > line + 2.0 - 2.0 * 0.1 - 0.05 && of(2) < circuit * 1.02 + 2.0, "{} of {circuit}", of(2));
 }
 
+/// Frames by circuit overtake those that wait at the packet switch. Only lost frames are repeated,
+/// unless receivers take what was overtaken for lost.
+#[test]
+fn what_circuits_overtake_is_not_repeated() {
+    let scheme = |name: &str, raw: &str| {
+        let plan = r#"plan.circuits = { period = "2 ms", dark = "30 us", least_open = "100 us" }"#;
+        format!("[scheme.{name}]\n{raw}\n{plan}\n")
+    };
+    let both = scheme("patient", "transport.raw = {}") + &scheme("hasty", r#"transport.raw.reordering = "0 s""#);
+    let workload = r#"poisson = { load = 0.6, sizes.exponential = "200 kB" }"#;
+    let text = hybrid(6, 1, r#"dark.fixed = "20 us""#, workload, &both)
+        .replace("measure = \"100 ms\"", "measure = \"10 ms\"")
+        .replace("drain = \"0 ms\"", "drain = \"20 ms\"");
+    let counts = |name: &str| {
+        let ran = run(&text, name, 1);
+        (ran.summary.retransmissions, ran.summary.dropped_packets.values().sum::<u64>())
+    };
+    let (repeated, lost) = counts("patient");
+    assert_eq!(repeated, lost);
+    let (repeated, lost) = counts("hasty");
+    assert!(repeated > lost, "{repeated} repetitions of {lost} lost frames");
+}
+
 /// TCP in one direction over a circuit, in frames of 9 kB: bytes received after 50 and after 100
 /// ms, and wire bytes of acknowledgements over the packet switch and over the circuit switch. Pairs
 /// without a demand may send nothing, so acknowledgements without a share wait for a plan.

@@ -16,6 +16,8 @@ struct Trouble {
     loss: f64,
     duplication: f64,
     jitter_us: i64,
+    /// How long a receiver waits for what was overtaken.
+    reordering_us: i64,
     seed: u64,
 }
 
@@ -35,7 +37,12 @@ struct Outcome {
 
 /// Sends a frame each microsecond while there are any, and checks each byte.
 fn transfer(bytes: u64, payload: u32, trouble: Trouble, mut drop: impl FnMut(u64) -> bool) -> Outcome {
-    let config = RawConfig { report_interval: Duration::from_us(500), resend_timeout: Duration::from_ms(1) };
+    let config = RawConfig {
+        report_interval: Duration::from_us(500),
+        reordering: Duration::from_us(trouble.reordering_us),
+        // Longer than a frame and its report take at most, if reordering is waited for.
+        resend_timeout: Duration::from_us(1_000 + 4 * trouble.reordering_us),
+    };
     let (mut sender, mut receiver) = (RawSender::new(&config, bytes), RawReceiver::new(&config, bytes));
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(trouble.seed);
     let mut heap = BinaryHeap::new();
@@ -75,10 +82,14 @@ fn transfer(bytes: u64, payload: u32, trouble: Trouble, mut drop: impl FnMut(u64
             sent = sender.next_frame(now, payload).map(|f| Packet::Frame(f.offset, f.len));
             frames += u64::from(sent.is_some());
         } else if receiver.deadline() == Some(now) {
-            let report = receiver.report(now).expect("a report was due");
-            assert!(report.missing.len() <= MAX_MISSING);
-            reports += 1;
-            sent = Some(Packet::Report(report));
+            let report = receiver.report(now);
+            assert!(report.is_some() || trouble.reordering_us > 0, "a report was due");
+            assert!(receiver.deadline().is_none_or(|at| at > now));
+            if let Some(report) = report {
+                assert!(report.missing.len() <= MAX_MISSING);
+                reports += 1;
+                sent = Some(Packet::Report(report));
+            }
         } else {
             sender.on_timeout(now);
         }
@@ -102,7 +113,7 @@ fn transfer(bytes: u64, payload: u32, trouble: Trouble, mut drop: impl FnMut(u64
     panic!("the repair does not end");
 }
 
-const NONE: Trouble = Trouble { loss: 0.0, duplication: 0.0, jitter_us: 0, seed: 1 };
+const NONE: Trouble = Trouble { loss: 0.0, duplication: 0.0, jitter_us: 0, reordering_us: 0, seed: 1 };
 
 #[test]
 fn without_trouble_there_is_one_report() {
@@ -237,6 +248,26 @@ fn a_receiver_learns_the_length_late() {
     assert_eq!((receiver.missing_ranges(), receiver.on_frame(at(2), 0, 500), receiver.is_complete()), (1, 500, true));
 }
 
+#[test]
+fn only_what_is_missing_for_long_is_reported() {
+    let config = RawConfig { reordering: Duration::from_us(100), ..RawConfig::default() };
+    let mut receiver = RawReceiver::new(&config, 10_000);
+    receiver.on_frame(at(0), 1_000, 1_000);
+    assert_eq!((receiver.deadline(), receiver.report(at(99))), (Some(at(100)), None));
+    // In time. What is missing now came later, and is waited for as long from here.
+    receiver.on_frame(at(90), 3_000, 1_000);
+    receiver.on_frame(at(95), 0, 1_000);
+    assert_eq!((receiver.report(at(100)), receiver.deadline()), (None, Some(at(200))));
+    receiver.on_frame(at(150), 5_000, 1_000);
+    let missing = vec![Range { start: 2_000, end: 3_000 }];
+    assert_eq!(receiver.report(at(200)), Some(RepairReport { contiguous: 2_000, missing }));
+    // The next report waits for its interval, and has all that was missing at the last one.
+    assert_eq!(receiver.deadline(), Some(at(1_200)));
+    receiver.on_frame(at(1_150), 7_000, 1_000);
+    let missing = vec![Range { start: 2_000, end: 3_000 }, Range { start: 4_000, end: 5_000 }];
+    assert_eq!(receiver.report(at(1_200)), Some(RepairReport { contiguous: 2_000, missing }));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -247,9 +278,22 @@ proptest! {
         loss in prop_oneof![Just(0.0), 0.0..0.5f64],
         duplication in prop_oneof![Just(0.0), 0.0..0.5f64],
         jitter_us in 0i64..2_000,
+        reordering_us in prop_oneof![Just(0), 1i64..3_000],
         seed: u64,
     ) {
-        let o = transfer(bytes, payload, Trouble { loss, duplication, jitter_us, seed }, |_| false);
+        let o = transfer(bytes, payload, Trouble { loss, duplication, jitter_us, reordering_us, seed }, |_| false);
         prop_assert!(o.frames >= bytes.div_ceil(u64::from(payload)));
+    }
+
+    #[test]
+    fn nothing_is_repeated_that_is_overtaken_by_less_than_the_allowance(
+        bytes in 0u64..60_000,
+        payload in 50u32..3_000,
+        jitter_us in 0i64..2_000,
+        seed: u64,
+    ) {
+        let o = transfer(bytes, payload, Trouble { jitter_us, reordering_us: jitter_us + 1, seed, ..NONE }, |_| false);
+        prop_assert_eq!((o.retransmissions, o.duplicates), (0, 0));
+        prop_assert!(o.reports <= 1);
     }
 }

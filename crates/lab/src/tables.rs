@@ -147,6 +147,7 @@ impl CompletedRun<'_> {
         let measured = measured(self.scenario);
         let mut path = IdealPath::default();
         let mut groups: BTreeMap<u32, CoflowRow> = BTreeMap::new();
+        let coflows = self.source.coflows(self.seed);
         for flow in &self.programs.flows {
             let arrival = flow.arrival;
             let fct = flow.finished().map(|at| at - arrival.at);
@@ -169,7 +170,7 @@ impl CompletedRun<'_> {
             let Some(coflow) = arrival.coflow else { continue };
             let group = groups.entry(coflow.0).or_insert(CoflowRow {
                 coflow: coflow.0,
-                name: self.source.coflow_name(CoflowId(coflow.0)),
+                name: coflows[coflow.index()].name,
                 flows: 0,
                 size_bytes: 0,
                 start_ps: row.start_ps,

@@ -165,6 +165,11 @@ pub struct CoflowTrace {
     /// end at the same picosecond.
     #[serde(default)]
     pub jitter: Duration,
+    /// Number of equal blocks of time into which the trace is cut. Each seed draws as many of them,
+    /// with repetition, and joins them, so that seeds vary the traffic (a block bootstrap);
+    /// default: n^(2/3) for n coflows. `1` replays the trace as it is, for every seed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<u32>,
 }
 
 /// A collective among all hosts, or among several groups at the same time. A rank sends as soon as

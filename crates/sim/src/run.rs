@@ -498,7 +498,8 @@ fn conclude(
             return Err(RunError::Conservation { what, tally });
         }
     }
-    ledger.close(|c| source.coflow_name(timeplane_model::CoflowId(c)));
+    let coflows = source.coflows(spec.seed);
+    ledger.close(|c| coflows[c as usize].name);
     let window = spec.scenario.window;
     let facts = RunFacts {
         scheme: spec.scheme.to_owned(),

@@ -8,7 +8,7 @@ use crate::error::{WorkloadError, shorten};
 use crate::input::Input;
 use crate::numbers::below;
 use crate::shuffle::check_jitter;
-use crate::source::{Facts, FlowArrival, LATEST};
+use crate::source::{CoflowStart, Facts, FlowArrival, LATEST};
 use crate::streams::Streams;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,11 +16,14 @@ use std::path::Path;
 use timeplane_model::{Bytes, CoflowId, Duration, Fabric, HostId};
 use timeplane_scenario::CoflowTrace;
 
+/// The most blocks of a trace.
+const MOST_BLOCKS: u32 = 1_000_000;
+
 /// One coflow: every mapper sends to every reducer.
 #[derive(Debug)]
 pub(crate) struct Coflow {
-    pub name: u64,
-    pub at: Duration,
+    name: u64,
+    at: Duration,
     /// Position in the file. It is the address of the coflow's random stream, whatever else is
     /// chosen from the trace.
     record: u64,
@@ -54,6 +57,18 @@ pub(crate) struct CoflowSource {
     /// Coflows in order of arrival.
     coflows: Vec<Coflow>,
     jitter: Duration,
+    /// Number of blocks of time of which each seed draws as many; 1 for the trace as it is.
+    blocks: u32,
+}
+
+/// A coflow of a run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Drawn {
+    /// Its position in the trace's order.
+    index: u32,
+    pub at: Duration,
+    /// How often it was drawn before.
+    copy: u32,
 }
 
 impl CoflowSource {
@@ -68,6 +83,10 @@ impl CoflowSource {
         scale("workload.coflows.time_scale", spec.time_scale, true)?;
         scale("workload.coflows.byte_scale", spec.byte_scale, false)?;
         check_jitter("workload.coflows.jitter", spec.jitter)?;
+        if let Some(found) = spec.blocks.filter(|blocks| !(1..=MOST_BLOCKS).contains(blocks)) {
+            let allowed = format!("1, which replays the trace as it is, to {MOST_BLOCKS}");
+            return Err(WorkloadError::Value { key: "workload.coflows.blocks", found: found.to_string(), allowed });
+        }
         let input = Input::open("workload.coflows.file", &spec.file, base, Some(BundledKind::Coflows))?;
         Self::parse(&input, spec, fabric.hosts())
     }
@@ -119,16 +138,77 @@ impl CoflowSource {
         facts.bytes = Some(bytes);
         facts.coflows = Some(coflows.len() as u64);
         facts.mean_flow_bytes = bytes as f64 / flows as f64;
-        Ok((Self { coflows, jitter: spec.jitter }, facts))
+        let blocks = spec.blocks.unwrap_or_else(|| default_blocks(coflows.len() as u64));
+        Ok((Self { coflows, jitter: spec.jitter, blocks }, facts))
     }
 
-    pub(crate) fn coflows(&self) -> &[Coflow] {
-        &self.coflows
+    /// The name and the time of each coflow of a run, by their numbers.
+    pub(crate) fn starts(&self, seed: u64) -> Vec<CoflowStart> {
+        let start = |d: &Drawn| CoflowStart { name: self.coflows[d.index as usize].name, at: d.at };
+        self.draw(seed).iter().map(start).collect()
     }
 
+    /// The run of a seed.
     pub(crate) fn arrivals(&self, seed: u64) -> Arrivals<'_> {
-        Arrivals { source: self, streams: Streams::new(seed), next: 0, listed: 0, waiting: BinaryHeap::new() }
+        self.run(seed, self.draw(seed))
     }
+
+    /// The trace as it is.
+    pub(crate) fn replay(&self) -> Arrivals<'_> {
+        self.run(0, self.all())
+    }
+
+    fn run(&self, seed: u64, drawn: Vec<Drawn>) -> Arrivals<'_> {
+        let streams = Streams::new(seed);
+        Arrivals { source: self, streams, drawn, next: 0, listed: 0, waiting: BinaryHeap::new() }
+    }
+
+    fn all(&self) -> Vec<Drawn> {
+        self.coflows.iter().zip(0..).map(|(coflow, index)| Drawn { index, at: coflow.at, copy: 0 }).collect()
+    }
+
+    /// A seed's coflows, in the order of their times: a block bootstrap of the trace (Künsch, "The
+    /// jackknife and the bootstrap for general stationary observations", Annals of Statistics 1989;
+    /// with blocks that do not overlap, Carlstein 1986). A draw of empty blocks only is repeated. A
+    /// trace without a duration is not cut.
+    fn draw(&self, seed: u64) -> Vec<Drawn> {
+        let span = self.coflows.last().map_or(0, |c| c.at.as_ps()) as u64 + 1;
+        let length = span.div_ceil(u64::from(self.blocks));
+        if self.blocks == 1 || span <= u64::from(self.blocks) {
+            return self.all();
+        }
+        let first_of = |block: u64| self.coflows.partition_point(|c| (c.at.as_ps() as u64) < block * length);
+        let mut rng = Streams::new(seed).fast("workload", 0, "blocks");
+        loop {
+            let mut drawn = Vec::new();
+            let mut copies = vec![0; self.blocks as usize];
+            for place in 0..u64::from(self.blocks) {
+                let block = below(&mut rng, u64::from(self.blocks));
+                let moved = Duration::from_ps((place as i64 - block as i64) * length as i64);
+                for index in first_of(block)..first_of(block + 1) {
+                    let at = self.coflows[index].at + moved;
+                    drawn.push(Drawn { index: index as u32, at, copy: copies[block as usize] });
+                }
+                copies[block as usize] += 1;
+            }
+            if !drawn.is_empty() {
+                return drawn;
+            }
+        }
+    }
+}
+
+/// The number of blocks for `n` coflows, n^(2/3) rounded down: blocks of n^(1/3) coflows suit the
+/// variance of a mean (Hall, Horowitz, Jing, "On blocking rules for the bootstrap with dependent
+/// data", Biometrika 1995).
+fn default_blocks(n: u64) -> u32 {
+    let square = u128::from(n) * u128::from(n);
+    let (mut low, mut high) = (1u64, n.max(1) + 1);
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if u128::from(middle).pow(3) <= square { low = middle } else { high = middle }
+    }
+    low.min(u64::from(MOST_BLOCKS)) as u32
 }
 
 /// Checks the first line of the benchmark's own files: numbers of racks and coflows.
@@ -255,6 +335,8 @@ type Waiting = (Duration, u64, u32, u32, u64, u32);
 pub(crate) struct Arrivals<'a> {
     source: &'a CoflowSource,
     streams: Streams,
+    /// The run's coflows.
+    drawn: Vec<Drawn>,
     /// The next coflow to arrive.
     next: usize,
     /// Number of flows made so far.
@@ -266,15 +348,16 @@ impl Iterator for Arrivals<'_> {
     type Item = FlowArrival;
 
     fn next(&mut self) -> Option<FlowArrival> {
-        while let Some(coflow) = self.source.coflows.get(self.next) {
-            if self.waiting.peek().is_some_and(|Reverse(first)| first.0 <= coflow.at) {
+        while let Some(&Drawn { index, at: start, copy }) = self.drawn.get(self.next) {
+            if self.waiting.peek().is_some_and(|Reverse(first)| first.0 <= start) {
                 break;
             }
+            let coflow = &self.source.coflows[index as usize];
             let jitter = self.source.jitter.as_ps() as u64;
-            let mut rng = self.streams.fast("workload", coflow.record, "jitter");
+            let mut rng = self.streams.fast("workload", u64::from(copy) << 32 | coflow.record, "jitter");
             for (from, to, bytes) in coflow.crossing() {
                 let late = if jitter > 0 { below(&mut rng, jitter) as i64 } else { 0 };
-                let at = coflow.at + Duration::from_ps(late);
+                let at = start + Duration::from_ps(late);
                 self.waiting.push(Reverse((at, self.listed, from, to, bytes, self.next as u32)));
                 self.listed += 1;
             }

@@ -45,6 +45,6 @@ pub use flows::write_flow_list;
 pub use graph::{CollectiveFacts, Graph, MOST_NODES, Node, Work};
 pub use ideal::IdealPath;
 pub use packets::PacketSizer;
-pub use source::{Facts, FlowArrival, InputFile, PairDemand, Source};
+pub use source::{CoflowStart, Facts, FlowArrival, InputFile, PairDemand, Source};
 pub use steps::Steps;
 pub use streams::Streams;

@@ -117,6 +117,15 @@ impl fmt::Display for Facts {
     }
 }
 
+/// A coflow of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CoflowStart {
+    /// Its name in the trace or the flow list, or its own number if it has none.
+    pub name: u64,
+    /// Its time in the trace, before the jitter of its flows, or the start of its first flow.
+    pub at: Duration,
+}
+
 /// Total from one host to another in a finite workload: source, destination, application bytes,
 /// number of flows.
 pub type PairDemand = (HostId, HostId, Bytes, u64);
@@ -217,7 +226,8 @@ impl Source {
     /// A run's flows in the order of their arrival. The order of flows with equal times depends on
     /// the workload alone.
     ///
-    /// Poisson flows are drawn one by one, and end after 53 days. A coflow's flows are made when it
+    /// Poisson flows are drawn one by one, and end after 53 days. Of a trace of coflows, each seed
+    /// draws blocks of time, unless there is one block only. A coflow's flows are made when it
     /// arrives: mapper i to reducer i + k, for k = 0, 1, ... A shuffle's flows go from each host to
     /// the host that is k = 1, 2, ... places further. Flows that depend on others
     /// ([`steps`](Self::steps)) get the earliest times at which they could start.
@@ -250,14 +260,18 @@ impl Source {
         &self.facts
     }
 
-    /// Totals of a finite workload by source and destination, for bounds; the same for every seed.
-    /// `None` for an endless workload.
+    /// Totals of a finite workload by source and destination. A trace of which each seed draws
+    /// blocks counts as it is. `None` for an endless workload.
     pub fn demand(&self) -> Option<Vec<PairDemand>> {
         if self.is_endless() {
             return None;
         }
         let mut pairs: BTreeMap<(HostId, HostId), (Bytes, u64)> = BTreeMap::new();
-        for flow in self.arrivals(0) {
+        let arrivals = match &self.kind {
+            Kind::Coflows(s) => Box::new(s.replay()),
+            _ => self.arrivals(0),
+        };
+        for flow in arrivals {
             let (bytes, flows) = pairs.entry((flow.source, flow.destination)).or_default();
             *bytes += flow.bytes;
             *flows += 1;
@@ -265,34 +279,13 @@ impl Source {
         Some(pairs.into_iter().map(|((s, d), (bytes, flows))| (s, d, bytes, flows)).collect())
     }
 
-    /// Number of coflows. They are numbered from 0 in the order of their arrival.
-    pub fn coflows(&self) -> u32 {
+    /// The coflows of a run, which are numbered in this order: that of their arrival.
+    pub fn coflows(&self, seed: u64) -> Vec<CoflowStart> {
         match &self.kind {
-            Kind::Flows(s) => s.coflows().len() as u32,
-            Kind::Coflows(s) => s.coflows().len() as u32,
-            Kind::Steps(s) => s.coflows() as u32,
-            Kind::Poisson(_) | Kind::Shuffle(_) => 0,
-        }
-    }
-
-    /// Name of a coflow in the trace or flow list, or its own number if there is no such coflow.
-    pub fn coflow_name(&self, coflow: CoflowId) -> u64 {
-        let name = match &self.kind {
-            Kind::Flows(s) => s.coflows().get(coflow.index()).map(|c| c.0),
-            Kind::Coflows(s) => s.coflows().get(coflow.index()).map(|c| c.name),
-            Kind::Poisson(_) | Kind::Shuffle(_) | Kind::Steps(_) => None,
-        };
-        name.unwrap_or(u64::from(coflow.0))
-    }
-
-    /// Arrival time of a coflow: its time in the trace, before its flows' jitter, or the start of
-    /// its first flow in a flow list.
-    pub fn coflow_arrival(&self, coflow: CoflowId) -> Option<Duration> {
-        match &self.kind {
-            Kind::Flows(s) => s.coflows().get(coflow.index()).map(|c| c.1),
-            Kind::Coflows(s) => s.coflows().get(coflow.index()).map(|c| c.at),
-            Kind::Steps(s) => s.coflow_arrival(coflow),
-            Kind::Poisson(_) | Kind::Shuffle(_) => None,
+            Kind::Flows(s) => s.coflows().iter().map(|&(name, at)| CoflowStart { name, at }).collect(),
+            Kind::Coflows(s) => s.starts(seed),
+            Kind::Steps(s) => s.starts(),
+            Kind::Poisson(_) | Kind::Shuffle(_) => Vec::new(),
         }
     }
 

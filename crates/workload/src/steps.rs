@@ -5,7 +5,7 @@
 use crate::bounds::least_wire;
 use crate::error::WorkloadError;
 use crate::graph::{Graph, Work};
-use crate::source::{FlowArrival, LATEST};
+use crate::source::{CoflowStart, FlowArrival, LATEST};
 use timeplane_model::{Bytes, CoflowId, Duration, Fabric, HostId};
 
 /// A graph that is repeated a number of times. Each step starts when the whole previous step is
@@ -94,12 +94,13 @@ impl Steps {
         u64::from(self.count) * self.graph.collectives().len() as u64
     }
 
-    /// Earliest start of a coflow's first transfer.
-    pub(crate) fn coflow_arrival(&self, coflow: CoflowId) -> Option<Duration> {
-        let each = self.graph.collectives().len() as u32;
-        let (step, collective) = (coflow.0.checked_div(each)?, coflow.0.checked_rem(each)?);
-        let begin = self.bound * i64::from(step);
-        (step < self.count).then(|| Duration::from_ps(begin + self.collectives[collective as usize].1))
+    /// The coflows, with the earliest starts of their first transfers.
+    pub(crate) fn starts(&self) -> Vec<CoflowStart> {
+        let starts = (0..self.count).flat_map(|step| {
+            let begin = self.bound * i64::from(step);
+            self.collectives.iter().map(move |c| Duration::from_ps(begin + c.1))
+        });
+        (0..).zip(starts).map(|(name, at)| CoflowStart { name, at }).collect()
     }
 }
 

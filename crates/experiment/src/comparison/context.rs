@@ -4,6 +4,7 @@
 use indexmap::{IndexMap, IndexSet};
 use serde_json::Value;
 use std::fmt::Write;
+use timeplane_model::Duration;
 use timeplane_results::{Folder, RunSummary};
 use timeplane_scenario::{Scheme, Tcp, Workload};
 
@@ -23,6 +24,8 @@ pub enum SharedTraffic {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Context {
     traffic: SharedTraffic,
+    /// What seeds vary of the traffic, unless it is all of it.
+    varied: Option<&'static str>,
     /// Workload and fabric of every scenario.
     demands: Vec<[Value; 2]>,
     /// By scheme of the comparison: the values of its settings.
@@ -64,10 +67,18 @@ impl Context {
         // Folders may have different files of one name.
         let apart = self.demands.len() > 1 && reads_files(&scenario["workload"]);
         self.traffic = if same && !apart { shared_traffic(scenario, &swept) } else { SharedTraffic::Unknown };
+        let varied = serde_json::from_value(scenario["workload"].clone()).ok().and_then(|w| varied(&w));
+        // Not said of scenarios that differ in it.
+        self.varied = if self.demands.len() == 1 || self.varied == varied { varied } else { None };
         for (name, shown) in names {
             let settings = settings(name, scenario, &swept);
             self.schemes.insert(shown.to_owned(), settings);
         }
+    }
+
+    /// A sentence on what seeds vary of the traffic, unless it is all of it.
+    pub(super) const fn varied(&self) -> Option<&'static str> {
+        self.varied
     }
 
     /// The traffic that all schemes share.
@@ -104,6 +115,20 @@ fn reads_files(workload: &Value) -> bool {
     let mut leaves = IndexMap::new();
     flatten("", workload, &mut leaves);
     leaves.keys().any(|key| key.rsplit('.').next().is_some_and(|last| ["file", "prefix", "cdf"].contains(&last)))
+}
+
+/// What seeds vary of a workload; `None` if all of it is random.
+fn varied(workload: &Workload) -> Option<&'static str> {
+    let jitter = match workload {
+        Workload::Poisson(_) => return None,
+        Workload::Coflows(c) if c.blocks != Some(1) => {
+            return Some("Seeds draw the coflows from blocks of the trace's time.");
+        }
+        Workload::Coflows(c) => c.jitter,
+        Workload::Shuffle(s) => s.jitter,
+        Workload::Flows(_) | Workload::Collective(_) | Workload::Chakra(_) | Workload::Simai(_) => Duration::ZERO,
+    };
+    Some(if jitter > Duration::ZERO { "Seeds vary only when flows start." } else { "Seeds do not vary the traffic." })
 }
 
 fn shared_traffic(scenario: &Value, swept: &IndexSet<&str>) -> SharedTraffic {

@@ -46,10 +46,11 @@ impl Comparison {
     fn interval_note(&self) -> String {
         match self.seeds {
             1 => "One seed: no confidence interval.".to_owned(),
-            n => format!(
-                "Means over {n} seeds ± half-width of the {} confidence interval (Student's t).",
-                percent(self.level)
-            ),
+            n => {
+                let level = percent(self.level);
+                let varied = self.context.varied().map_or_else(String::new, |varied| format!(" {varied}"));
+                format!("Means over {n} seeds ± half-width of the {level} confidence interval (Student's t).{varied}")
+            }
         }
     }
 

@@ -90,6 +90,21 @@ fn the_same_arrivals_are_said_only_where_they_are() {
 }
 
 #[test]
+fn what_seeds_vary_is_said() {
+    let says = |workload: &str| {
+        let note = notes(workload, &[("a", "transport.tcp = {}")], &[]).remove(0);
+        note.split_once("(Student's t).").expect("a note on intervals").1.to_owned()
+    };
+    assert_eq!(says("poisson = { load = 0.5, sizes.fixed = \"1 MB\" }"), "");
+    assert_eq!(says(SHUFFLE), " Seeds do not vary the traffic.");
+    assert_eq!(says("shuffle = { bytes = \"1 MB\", jitter = \"1 us\" }"), " Seeds vary only when flows start.");
+    assert_eq!(says("coflows.file = \"fb2010\""), " Seeds draw the coflows from blocks of the trace's time.");
+    let whole = "coflows = { file = \"fb2010\", blocks = 1, jitter = \"1 us\" }";
+    assert_eq!(says(whole), " Seeds vary only when flows start.");
+    assert_eq!(says("coflows = { file = \"fb2010\", blocks = 1 }"), " Seeds do not vary the traffic.");
+}
+
+#[test]
 fn folders_with_other_workloads_do_not_share_arrivals() {
     let scenario = |bytes: &str, rate: &str| serde_json::json!({ "workload": { "shuffle": { "bytes": bytes } }, "fabric": { "rate": rate } });
     let said = |second: serde_json::Value| {

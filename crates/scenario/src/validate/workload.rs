@@ -59,6 +59,9 @@ impl Checked {
                 self.factor("workload.coflows.time_scale", c.time_scale);
                 self.factor("workload.coflows.byte_scale", c.byte_scale);
                 self.span("workload.coflows.jitter", c.jitter, LONGEST_RUN);
+                if let Some(blocks) = c.blocks {
+                    self.count("workload.coflows.blocks", blocks, 1, 1_000_000);
+                }
                 if c.max_flows == Some(0) {
                     self.value("workload.coflows.max_flows", 0, "at least 1");
                 }

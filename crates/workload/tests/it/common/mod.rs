@@ -24,7 +24,14 @@ pub fn poisson(load: f64, pattern: Pattern, sizes: Sizes, packets: PacketMix) ->
 }
 
 pub fn trace(file: &str) -> CoflowTrace {
-    CoflowTrace { file: file.to_owned(), max_flows: None, time_scale: 1.0, byte_scale: 1.0, jitter: Duration::ZERO }
+    CoflowTrace {
+        file: file.to_owned(),
+        max_flows: None,
+        time_scale: 1.0,
+        byte_scale: 1.0,
+        jitter: Duration::ZERO,
+        blocks: Some(1),
+    }
 }
 
 pub fn load(workload: &Workload, hosts: u32) -> Result<Source, WorkloadError> {

@@ -842,6 +842,11 @@ class Coflows(Values):
     """Flows start at random times in `[0, jitter)` after their coflow, because mappers do not all end
     at the same picosecond.
     """
+    blocks: int | None = None
+    """Number of equal blocks of time into which the trace is cut. Each seed draws as many of them,
+    with repetition, and joins them, so that seeds vary the traffic (a block bootstrap); default:
+    n^(2/3) for n coflows. `1` replays the trace as it is, for every seed.
+    """
 
 
 #: Operation among a group of ranks.
@@ -1207,7 +1212,13 @@ class Raw(Values):
     header: Bytes = "16 B"
     """Bytes of each frame's payload that identify its flow and offset."""
     report_every: Duration = "10 ms"
-    """Time after which a receiver reports an incomplete flow; it reports a detected loss at once.
+    """Time between two reports of a receiver that misses frames. It reports a loss at once, or after
+    `reordering`.
+    """
+    reordering: Duration | None = None
+    """How long a frame may come after those sent later, before its receiver reports a loss; default:
+    the period of `plan.circuits`, where frames by circuit overtake those by packet switch, else
+    zero.
     """
 
 

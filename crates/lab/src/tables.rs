@@ -16,7 +16,7 @@ use crate::plan::LivePlan;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use timeplane_experiment::PlannedRun;
-use timeplane_model::{Bytes, CoflowId, Duration, HostId, LinkId, Time};
+use timeplane_model::{Bytes, Duration, HostId, LinkId, Time};
 use timeplane_results::{
     CoflowRow, ControlRow, DropRow, FlowRow, Recorder, ResultsError, RunFacts, RunSummary, SlotRow, Summarizer, Tally,
     WindowSummary,
@@ -147,7 +147,7 @@ impl CompletedRun<'_> {
         let measured = measured(self.scenario);
         let mut path = IdealPath::default();
         let mut groups: BTreeMap<u32, CoflowRow> = BTreeMap::new();
-        let coflows = self.source.coflows(self.seed);
+        let coflows = self.source.coflows(self.run.seed);
         for flow in &self.programs.flows {
             let arrival = flow.arrival;
             let fct = flow.finished().map(|at| at - arrival.at);

@@ -69,8 +69,8 @@ pub enum Transport {
 pub struct Raw {
     /// Bytes of each frame's payload that identify its flow and offset.
     pub header: Bytes,
-    /// Time between two reports of a receiver that misses frames. It reports a loss at once, or after
-    /// `reordering`.
+    /// Time between two reports of a receiver that misses frames. It reports a loss at once, or
+    /// after `reordering`.
     pub report_every: Duration,
     /// How long a frame may come after those sent later, before its receiver reports a loss;
     /// default: the period of `plan.circuits`, where frames by circuit overtake those by packet

@@ -97,10 +97,10 @@ fn what_seeds_vary_is_said() {
     };
     assert_eq!(says("poisson = { load = 0.5, sizes.fixed = \"1 MB\" }"), "");
     assert_eq!(says(SHUFFLE), " Seeds do not vary the traffic.");
-    assert_eq!(says("shuffle = { bytes = \"1 MB\", jitter = \"1 us\" }"), " Seeds vary only when flows start.");
+    assert_eq!(says("shuffle = { bytes = \"1 MB\", jitter = \"1 us\" }"), " Seeds vary only the starts of flows.");
     assert_eq!(says("coflows.file = \"fb2010\""), " Seeds draw the coflows from blocks of the trace's time.");
     let whole = "coflows = { file = \"fb2010\", blocks = 1, jitter = \"1 us\" }";
-    assert_eq!(says(whole), " Seeds vary only when flows start.");
+    assert_eq!(says(whole), " Seeds vary only the starts of flows.");
     assert_eq!(says("coflows = { file = \"fb2010\", blocks = 1 }"), " Seeds do not vary the traffic.");
 }
 

@@ -111,7 +111,8 @@ fn seeds_draw_blocks_of_a_trace() {
         }
         coflows_of_all += starts.len() as f64;
         bytes_of_all += drawn.arrivals(seed).map(|f| f.bytes.get() as f64).sum::<f64>();
-        // Flows come within the jitter after their coflow. Copies of a coflow have starts of their own.
+        // Flows come within the jitter after their coflow. Copies of a coflow have starts of their
+        // own.
         assert!(drawn.arrivals(seed).all(|f| {
             let late = f.at - starts[f.coflow.unwrap().index()].at;
             !late.is_negative() && late < jitter

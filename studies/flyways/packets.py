@@ -74,7 +74,7 @@ def flows(matrix: np.ndarray) -> Iterator[Row]:
 
 def scenario(trace: str, files: Sequence[str], seeds: int) -> dict[str, Any]:
     """A tree oversubscribed 1:2, without and with flyways."""
-    transport = lambda name: {"tcp": {"preset": "rfc", "congestion": "dctcp", "initial_window": 4, "min_rto": SHORT if name == "impatient" else TIMEOUT}}
+    transport = lambda name: {"tcp": {"congestion": "dctcp", "initial_window": 4, "min_rto": SHORT if name == "impatient" else TIMEOUT}}
     return {
         "name": f"packets_{trace}",
         "description": f"The demand of {RACKS} racks, by wire and with flyways.",

@@ -55,7 +55,7 @@ def scenario(mac: Mac, chance: bool, milliseconds: int, seeds: int) -> dict[str,
     Wires between a host and its radio take negligible time, so that only the air is measured.
     """
     columns = {name: c for name, c in COLUMNS.items() if c.chance == chance}
-    transport = {"tcp": {"preset": "rfc", "initial_window": 32, "receive_window": "4 MB", "min_rto": "10 ms"}}
+    transport = {"tcp": {"initial_window": 32, "receive_window": "4 MB", "min_rto": "10 ms"}}
     return {
         "name": f"table2_{mac.name}_{'drawn' if chance else 'fixed'}",
         "description": "A TCP flow over an air link of 20 m.",

@@ -51,8 +51,8 @@ NAMES: Mapping[str, str] = {
 
 
 def tcp(**changes: Any) -> dict[str, Any]:
-    """TCP without a proxy, with one acknowledgement per packet."""
-    return {"transport": {"tcp": {"preset": "rfc", "min_rto": "1 s", "delayed_ack": {"segments": 1}} | changes}}
+    """TCP without a proxy, with one acknowledgement per packet, and a receive window that never limits."""
+    return {"transport": {"tcp": {"min_rto": "1 s", "receive_window": "64 MB", "delayed_ack": {"segments": 1}} | changes}}
 
 
 def steered(policy: str, values: Mapping[str, Any] | None = None, **changes: Any) -> dict[str, Any]:

@@ -153,7 +153,7 @@ def _fig11(points: Sequence[float], hosts: int, periods: int) -> Experiment:
 HOSTS = 8
 MTU = 1500
 PERIOD = 1500
-TCP: Mapping[str, Any] = {"tcp": {"preset": "rfc", "min_rto": "200 ms"}}
+TCP: Mapping[str, Any] = {"tcp": {"min_rto": "200 ms"}}
 PROTOTYPE = {"topology": {"hybrid": {"tors": 8, "hosts_per_tor": 1, "packet_rate": "1 Gb/s"}}}
 ENDLESS = 4_000_000_000
 

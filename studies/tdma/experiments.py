@@ -34,7 +34,7 @@ SWITCH: Mapping[str, Any] = {"topology": {"single_switch": {"hosts": HOSTS}}}
 TREE: Mapping[str, Any] = {"topology": {"tree": {"edges": EDGES, "hosts_per_edge": UNDER}}}
 JUMBO: Mapping[str, Any] = {"mtu": "9000 B"}
 USUAL: Mapping[str, Any] = {"mtu": "1500 B"}
-TCP: Mapping[str, Any] = {"transport": {"tcp": {"preset": "rfc", "congestion": "cubic", "min_rto": "200 ms"}}}
+TCP: Mapping[str, Any] = {"transport": {"tcp": {"congestion": "cubic", "min_rto": "200 ms"}}}
 
 
 def tdma(guard: float = GUARD, reaction: str = "interface", interfaces: str = "per_edge_switch", **changes: Any) -> dict[str, Any]:
@@ -157,7 +157,7 @@ ENDLESS = 4 * GB * 10
 FIG9_BUFFERS = ("160 kB", "640 kB")
 PING_CONTROLS: Mapping[str, Any] = {
     # A ping is one packet without a handshake.
-    "tcp": {"transport": {"tcp": {"preset": "rfc", "congestion": "cubic", "min_rto": "200 ms", "handshake": False}}},
+    "tcp": {"transport": {"tcp": {"congestion": "cubic", "min_rto": "200 ms", "handshake": False}}},
     "tdma": clocks(),
     "outside": clocks(background={"rate": "100 Mb/s", "below": "1 kB"}),
 }

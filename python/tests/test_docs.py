@@ -173,7 +173,7 @@ def test_a_study_shows_what_it_was_compared_with(tmp_path):
         (text.replace("194 s", "195 s"), "`switch` is not what published.csv says"),
         (text.replace(",192.9 s", ",192.8 s").replace('"192.9 s', '"192.8 s'), "README.md does not have"),
         ("\n".join(text.splitlines()[:-1]) + "\n", "not about the statements"),
-        (text.replace(",undecided\n", ",perhaps\n"), "verdict `perhaps` is not one of the scale"),
+        (text.replace(",arithmetic\n", ",perhaps\n"), "verdict `perhaps` is not one of the scale"),
     ]:
         assert wrong != text
         table.write_text(wrong, encoding="utf-8")

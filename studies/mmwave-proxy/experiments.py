@@ -51,18 +51,18 @@ NAMES: Mapping[str, str] = {
 
 
 def tcp(**changes: Any) -> dict[str, Any]:
-    """TCP without a proxy, with one acknowledgement per packet, and a receive window that never limits."""
-    return {"transport": {"tcp": {"min_rto": "1 s", "receive_window": "64 MB", "delayed_ack": {"segments": 1}} | changes}}
+    """TCP without a proxy. Each packet is acknowledged, and the receive window never limits."""
+    return {"transport": {"tcp": {"min_rto": "1 s", "receive_window": "64 MB", "window_growth": False, "delayed_ack": {"segments": 1}} | changes}}
 
 
 def steered(policy: str, values: Mapping[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
     """CUBIC under a policy of the proxy."""
-    return tcp() | {"proxy": {"policy": {policy: dict(values or {})}, "report_delay": REPORT} | changes}
+    return tcp(hystart=False) | {"proxy": {"policy": {policy: dict(values or {})}, "report_delay": REPORT} | changes}
 
 
 #: The constraint of the predictor's training in the fluid model: no less goodput than `proactive`.
 BOLD = {"boldness": 0.75}
-CUBIC = tcp()
+CUBIC = tcp(hystart=False)
 REACTIVE, PROACTIVE, PREDICTED = steered("reactive"), steered("proactive"), steered("predicted", BOLD)
 PROXIES: Mapping[str, Any] = {"reactive": REACTIVE, "proactive": PROACTIVE, "predicted": PREDICTED}
 #: Variants of CUBIC that the paper may have used: early exit from slow start, and Linux's minimum
@@ -70,7 +70,7 @@ PROXIES: Mapping[str, Any] = {"reactive": REACTIVE, "proactive": PROACTIVE, "pre
 CUBICS: Mapping[str, Any] = {
     "cubic": CUBIC,
     "cubic_hystart": tcp(hystart=True),
-    "cubic_200ms": tcp(min_rto="200 ms"),
+    "cubic_200ms": tcp(hystart=False, min_rto="200 ms"),
     "cubic_hystart_200ms": tcp(hystart=True, min_rto="200 ms"),
 }
 

@@ -70,7 +70,7 @@ def _overflow(n: Numbers) -> str:
 
 
 def _timeout(n: Numbers) -> str:
-    """A timeout as the paper's, which an overflow causes. The sweep does not record its time."""
+    """A timeout as the paper's, which an overflow causes."""
     moment = n.b(n.cubic, "rto_s")
     return scale.together(scale.above(n.b(n.cubic, "rtos_up"), 0.5), *([scale.matches(moment, "about 2 s")] if moment.known else ()))
 

@@ -49,7 +49,7 @@ def _measure(outcome: Outcome, results: tp.Results) -> None:
 
 
 #: Columns of a grid's table: the criteria of settings.
-JUDGED = ("goodput_mbps", "use", "window_over", "lost_queue", "timeouts", "rtos_up", "starved_s", "follows", "peak_ms", "peak_clear_ms")
+JUDGED = ("goodput_mbps", "use", "window_over", "lost_queue", "timeouts", "rtos_up", "rto_s", "starved_s", "follows", "peak_ms", "peak_clear_ms")
 
 
 def table(outcome: Outcome) -> Iterator[Sequence[Any]]:

@@ -31,7 +31,8 @@ pub fn count(n: impl Into<u128>, word: &str) -> String {
     for at in (1..digits.len()).rev().filter(|at| (digits.len() - at).is_multiple_of(3)).collect::<Vec<_>>() {
         digits.insert(at, ',');
     }
-    format!("{digits} {word}{}", if n == 1 { "" } else { "s" })
+    let plural = if word.ends_with("ch") { "es" } else { "s" };
+    format!("{digits} {word}{}", if n == 1 { "" } else { plural })
 }
 
 /// A large number with two digits or more: `3.4 M`.
@@ -55,6 +56,10 @@ mod tests {
         assert_eq!(count(1_234_567u32, "frame"), "1,234,567 frames");
         assert_eq!(count(100u32, "host"), "100 hosts");
         assert_eq!(count(1000u32, "host"), "1,000 hosts");
+        assert_eq!(
+            (count(1u32, "switch"), count(151u32, "switch")),
+            ("1 switch".to_owned(), "151 switches".to_owned())
+        );
         assert_eq!(rough(999.0), "999");
         assert_eq!(rough(3_400_000.0), "3.4 M");
     }

@@ -105,7 +105,7 @@ pub fn dry_run(loaded: &Loaded, points: &[Point], planned: &[PlannedRun]) -> Res
     let mut line = |what: &str, value: String| writeln!(text, "{what:<9} {value}").expect("a String takes all");
     line("scenario", loaded.name());
     if let Some(description) = &scenario.description {
-        line("", description.trim().to_owned());
+        description.trim().lines().for_each(|text| line("", text.to_owned()));
     }
     line(
         "fabric",
@@ -113,17 +113,20 @@ pub fn dry_run(loaded: &Loaded, points: &[Point], planned: &[PlannedRun]) -> Res
             "{}: {}, {}, {} at {}",
             scenario.fabric.topology.key(),
             output::count(fabric.hosts(), "host"),
-            output::count(fabric.switches() as u64, "switche").replace("1 switche", "1 switch"),
+            output::count(fabric.switches() as u64, "switch"),
             output::count(fabric.links().len() as u64, "link"),
             scenario.fabric.rate,
         ),
     );
     for (name, own) in scenario.scheme.iter().filter_map(|(name, c)| Some((name, c.fabric.as_ref()?))) {
         let own = own.over(&scenario.fabric);
-        let switches = output::count(own.switches() as u64, "switche").replace("1 switche", "1 switch");
+        let switches = output::count(own.switches() as u64, "switch");
         line("", format!("{name}: {}, {switches} at {}", own.topology.key(), own.rate));
     }
     line("workload", source.facts().to_string());
+    if matches!(&scenario.workload, Workload::Coflows(c) if c.blocks != Some(1)) {
+        line("", "each seed draws its coflows from blocks of the trace's time".to_owned());
+    }
     for (key, values) in &loaded.scenario.sweep {
         let values: Vec<String> = values.iter().map(|v| v.as_str().map_or(v.to_string(), str::to_owned)).collect();
         line("sweep", format!("{key} = {}", values.join(", ")));

@@ -128,7 +128,11 @@ fn varied(workload: &Workload) -> Option<&'static str> {
         Workload::Shuffle(s) => s.jitter,
         Workload::Flows(_) | Workload::Collective(_) | Workload::Chakra(_) | Workload::Simai(_) => Duration::ZERO,
     };
-    Some(if jitter > Duration::ZERO { "Seeds vary only the starts of flows." } else { "Seeds do not vary the traffic." })
+    Some(if jitter > Duration::ZERO {
+        "Seeds vary only the starts of flows."
+    } else {
+        "Seeds do not vary the traffic."
+    })
 }
 
 fn shared_traffic(scenario: &Value, swept: &IndexSet<&str>) -> SharedTraffic {

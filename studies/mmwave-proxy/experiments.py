@@ -51,7 +51,9 @@ NAMES: Mapping[str, str] = {
 
 
 def tcp(**changes: Any) -> dict[str, Any]:
-    """TCP without a proxy. Each packet is acknowledged, and the receive window never limits."""
+    """TCP without a proxy. Each packet is acknowledged. Only a queue of 10000 packets exceeds the
+    receive window.
+    """
     return {"transport": {"tcp": {"min_rto": "1 s", "receive_window": "64 MB", "window_growth": False, "delayed_ack": {"segments": 1}} | changes}}
 
 

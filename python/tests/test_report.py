@@ -61,10 +61,10 @@ bytes = "200 kB"
 grants = true
 [scheme.rates]
 transport.raw = {}
-plan.rates = {}
+plan.rates = { control = "unlimited" }
 [scheme.timeslots]
 transport.raw = {}
-plan.timeslots = {}
+plan.timeslots = { control = "unlimited" }
 """
 
 

@@ -47,6 +47,8 @@ __all__ = [
     "CollectiveAlgorithms",
     "CollectiveWorkload",
     "Congestion",
+    "ControlNetwork",
+    "ControlSpec",
     "ControllersSpec",
     "Coordinated",
     "DarkBetween",
@@ -80,6 +82,7 @@ __all__ = [
     "HandoverSpec",
     "Horizon",
     "Hybrid",
+    "InBand",
     "InOutage",
     "Incast",
     "Interfaces",
@@ -1378,6 +1381,41 @@ class Nic(Values):
 
 
 @dataclass(kw_only=True)
+class ControlNetwork(Values):
+    """Ports of the control network."""
+
+    _key: ClassVar[str] = "network"
+
+    host_rate: Rate = "10 Gb/s"
+    """Rate of a host's port."""
+    controller_rate: Rate = "100 Gb/s"
+    """Rate of the port of each controller, standby and relay."""
+
+
+@dataclass(kw_only=True)
+class InBand(Values):
+    """Place of the controller in the fabric."""
+
+    _key: ClassVar[str] = "in_band"
+
+    controller: int
+    """Number of the host that also runs the controller. `control_latency` is then the time that both
+    ends take to handle a message; links add theirs.
+    """
+
+
+#: Path of the messages between a controller and its hosts, and of the repair reports of `raw`.
+#:
+#: - :class:`ControlNetwork`: Network of their own with a port for each host and each controller.
+#:   Messages leave a port one after the other and arrive one after the other.
+#: - :class:`InBand`: Links of the fabric, where control frames go before all data that has not
+#:   started.
+#: - ``"unlimited"``: Network of their own whose ports take no time.
+ControlSpec: TypeAlias = Literal["unlimited"] | ControlNetwork | InBand
+_ControlSpec = {"network": ControlNetwork, "in_band": InBand}
+
+
+@dataclass(kw_only=True)
 class ReceiveSpec(Values):
     """Receive buffer of a host and the application that empties it. Frames that do not fit are
     lost.
@@ -1507,7 +1545,7 @@ class Tdma(Values):
 
     _key: ClassVar[str] = "tdma"
 
-    _reads: ClassVar[dict[str, str]] = {"receive": "ReceiveSpec", "background": "BackgroundSpec", "signals": "SignalSpec", "standby": "StandbySpec", "controllers": "ControllersSpec"}
+    _reads: ClassVar[dict[str, str]] = {"control": "_ControlSpec", "receive": "ReceiveSpec", "background": "BackgroundSpec", "signals": "SignalSpec", "standby": "StandbySpec", "controllers": "ControllersSpec"}
 
     slot: Duration = "300 us"
     """Time that the gates of a slot are open."""
@@ -1520,9 +1558,11 @@ class Tdma(Values):
     registered.
     """
     control_latency: Duration = "20 us"
-    """One-way latency between controller and hosts over the control network."""
+    """One-way latency between controller and hosts, besides the time on ports."""
     control_loss: float = 0.0
     """Probability that a control message is lost."""
+    control: ControlSpec = field(default_factory=ControlNetwork)
+    """Path of the messages between controller and hosts."""
     compute_time: Duration = "100 us"
     """Time that the scheduler computes before its grants are sent."""
     clock_error: Duration = "0 ps"
@@ -1585,6 +1625,8 @@ class Timeslots(Values):
 
     _key: ClassVar[str] = "timeslots"
 
+    _reads: ClassVar[dict[str, str]] = {"control": "_ControlSpec"}
+
     slot: Duration | None = None
     """Time from the start of a slot to the start of the next; default: a frame of the MTU on a host's
     link.
@@ -1610,9 +1652,11 @@ class Timeslots(Values):
     change.
     """
     control_latency: Duration = "0 ps"
-    """One-way latency between controller and hosts over the control network."""
+    """One-way latency between controller and hosts, besides the time on ports."""
     control_loss: float = 0.0
     """Probability that a control message is lost."""
+    control: ControlSpec = field(default_factory=ControlNetwork)
+    """Path of the messages between controller and hosts."""
     compute_time: Duration = "0 ps"
     """Time to allocate a batch; batches are computed in a pipeline."""
     clock_error: Duration = "0 ps"
@@ -1668,7 +1712,7 @@ class Rates(Values):
 
     _key: ClassVar[str] = "rates"
 
-    _reads: ClassVar[dict[str, str]] = {"estimator": "_RateEstimator"}
+    _reads: ClassVar[dict[str, str]] = {"estimator": "_RateEstimator", "control": "_ControlSpec"}
 
     estimator: RateEstimator = "backlogged"
     """Estimator of the requested rates."""
@@ -1683,9 +1727,11 @@ class Rates(Values):
     change. Rates expire after ten intervals.
     """
     control_latency: Duration = "0 ps"
-    """One-way latency between controller and hosts over the control network."""
+    """One-way latency between controller and hosts, besides the time on ports."""
     control_loss: float = 0.0
     """Probability that a control message is lost."""
+    control: ControlSpec = field(default_factory=ControlNetwork)
+    """Path of the messages between controller and hosts."""
     compute_time: Duration = "0 ps"
     """Time of a computation."""
 
@@ -1733,7 +1779,7 @@ class Circuits(Values):
 
     _key: ClassVar[str] = "circuits"
 
-    _reads: ClassVar[dict[str, str]] = {"signals": "SignalSpec"}
+    _reads: ClassVar[dict[str, str]] = {"control": "_ControlSpec", "signals": "SignalSpec"}
 
     scheduler: CircuitAlgorithm = "solstice_refined"
     """Scheduling algorithm."""
@@ -1775,9 +1821,11 @@ class Circuits(Values):
     next schedule. Circuits leave room for it.
     """
     control_latency: Duration = "1 us"
-    """One-way latency between controller and hosts over the control network."""
+    """One-way latency between controller and hosts, besides the time on ports."""
     control_loss: float = 0.0
     """Probability that a control message is lost."""
+    control: ControlSpec = field(default_factory=ControlNetwork)
+    """Path of the messages between controller and hosts."""
     compute_time: Duration = "100 us"
     """Time that the scheduler computes."""
     signals: SignalSpec = field(default_factory=lambda: SignalSpec(reaction="intel_82599"))
@@ -1837,7 +1885,7 @@ class Flyways(Values):
 
     _key: ClassVar[str] = "flyways"
 
-    _reads: ClassVar[dict[str, str]] = {"queue": "_AirQueue", "pointing": "_PointingSpec"}
+    _reads: ClassVar[dict[str, str]] = {"queue": "_AirQueue", "control": "_ControlSpec", "pointing": "_PointingSpec"}
 
     policy: FlywayPolicy = "greedy"
     """Policy that decides which link is added next."""
@@ -1872,6 +1920,8 @@ class Flyways(Values):
     """One-way latency between controller and racks."""
     control_loss: float = 0.0
     """Probability that a control message is lost."""
+    control: ControlSpec = field(default_factory=ControlNetwork)
+    """Path of the messages between controller and racks."""
     compute_time: Duration = "1 ms"
     """Time to compute a plan."""
     lease: Duration = "100 ms"

@@ -32,6 +32,7 @@ ALTERNATIVES = {
 OF_CHOICE = {
     ("DarkTime", "fixed"): "FixedDark",
     ("DarkTime", "between"): "DarkBetween",
+    ("ControlSpec", "network"): "ControlNetwork",
     ("Wires", "wire"): "ChangedWire",
     ("Wires", "between"): "ChangedWires",
 }
@@ -263,6 +264,13 @@ class Generator:
             return f" = field(default_factory={made})"
         if isinstance(value, dict):
             inner = self.resolve(schema)
+            if "oneOf" in inner:
+                # A choice: the alternative's class has these values itself.
+                ((key, values),) = value.items()
+                found = next(one["properties"][key] for one in inner["oneOf"] if key in one.get("properties", {}))
+                own = {k: p.get("default") for k, p in self.resolve(found)["properties"].items()}
+                assert values == own, f"{name}: its default is not that of `{key}`"
+                return f" = field(default_factory={OF_CHOICE.get((kind, key)) or ALTERNATIVES.get(key, camel(key))})"
             assert inner.get("type") == "object", f"{name}: a default of {kind} that is no table"
             own = {k: p.get("default") for k, p in inner["properties"].items()}
             other = {k: v for k, v in value.items() if v != own.get(k)}

@@ -90,7 +90,7 @@ def scenario(trace: str, files: Sequence[str], seeds: int) -> dict[str, Any]:
         "workload": {"flows": {"file": files[0]}},
         "sweep": {"workload.flows.file": list(files)},
         "scheme": {"wired": {"transport": transport("wired")}}
-        | {name: {"transport": transport(name), "plan": {"flyways": dict(keys)}} for name, keys in FLYWAYS.items()},
+        | {name: {"transport": transport(name), "plan": {"flyways": {"control": "unlimited"} | dict(keys)}} for name, keys in FLYWAYS.items()},
     }
 
 

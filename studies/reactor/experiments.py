@@ -23,9 +23,9 @@ RAW: Mapping[str, Any] = {"raw": {}}
 
 def circuits(**changes: Any) -> Plan:
     """Cover-all with the prototype's period and control plane, but a scheduler that takes no
-    time.
+    time, and messages that take no bandwidth: the paper counts none.
     """
-    return {"circuits": {"scheduler": "cover_all", "period": "1500 us", "dark": "30 us", "least_open": "130 us"} | changes}
+    return {"circuits": {"scheduler": "cover_all", "period": "1500 us", "dark": "30 us", "least_open": "130 us", "control": "unlimited"} | changes}
 
 
 def ideal(**changes: Any) -> Plan:

@@ -17,12 +17,12 @@ Plan = Mapping[str, Any] | None
 
 def syn(**changes: Any) -> Plan:
     """Timeslots, max-min fair."""
-    return {"timeslots": {"metric": "mmf"} | changes}
+    return {"timeslots": {"metric": "mmf", "control": "unlimited"} | changes}
 
 
 def asy(**changes: Any) -> Plan:
     """Rates: each pair with a backlog requests the whole link; requests are scaled up and down."""
-    return {"rates": {"estimator": "backlogged", "normalizer": "scale_both"} | changes}
+    return {"rates": {"estimator": "backlogged", "normalizer": "scale_both", "control": "unlimited"} | changes}
 
 
 @dataclass(frozen=True)

@@ -38,14 +38,16 @@ TCP: Mapping[str, Any] = {"transport": {"tcp": {"congestion": "cubic", "min_rto"
 
 
 def tdma(guard: float = GUARD, reaction: str = "interface", interfaces: str = "per_edge_switch", **changes: Any) -> dict[str, Any]:
-    """Slots opened by control frames, from one interface of the controller per edge switch."""
+    """Slots opened by control frames, from one interface of the controller per edge switch. Other
+    messages take no bandwidth: the paper counts none.
+    """
     signals = {"reaction": reaction, "interfaces": interfaces}
-    return {"transport": {"raw": {}}, "plan": {"tdma": {"slot": f"{SLOT} us", "guard": f"{guard:g} us", "signals": signals} | changes}}
+    return {"transport": {"raw": {}}, "plan": {"tdma": {"slot": f"{SLOT} us", "guard": f"{guard:g} us", "signals": signals, "control": "unlimited"} | changes}}
 
 
 def clocks(guard: float = GUARD, **changes: Any) -> dict[str, Any]:
     """Slots by the hosts' clocks, which are exact."""
-    return {"transport": {"raw": {}}, "plan": {"tdma": {"slot": f"{SLOT} us", "guard": f"{guard:g} us"} | changes}}
+    return {"transport": {"raw": {}}, "plan": {"tdma": {"slot": f"{SLOT} us", "guard": f"{guard:g} us", "control": "unlimited"} | changes}}
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ impl Circuits {
             circuit_uplinks: racks.switches.iter().map(|&s| fabric.circuit_uplinks(s)).collect(),
             packet_uplinks: racks.switches.iter().map(|&s| racks.packet_uplinks(fabric, s)).collect(),
             racks: racks.of_hosts,
-            control_latency: spec.control_latency + spec.frames(fabric),
+            control_latency: spec.control_latency + spec.frames(fabric).max(spec.transfer(fabric, self.site.mtu)),
             compute_time: spec.compute_time,
             stop: spec.stop(fabric, self.site.mtu),
             open_lead: if self.site.prompt_signals { Duration::ZERO } else { spec.open_lead(fabric) },
@@ -82,7 +82,7 @@ impl PlanAgents for Circuits {
                 CircuitDemand::Oracle => DemandSource::Oracle,
                 _ => DemandSource::Queues,
             },
-            ..PlanTerms::new(self.spec.control_latency, config.fallback())
+            ..PlanTerms::new(self.spec.control, self.spec.control_latency, config.fallback())
         }
     }
 

@@ -74,7 +74,7 @@ impl PlanAgents for Flyways {
             control_loss: self.spec.control_loss,
             reporting: self.config().reporting(),
             demand: DemandSource::Sockets,
-            ..PlanTerms::new(self.spec.control_latency, self.spec.report_every)
+            ..PlanTerms::new(self.spec.control, self.spec.control_latency, self.spec.report_every)
         }
     }
 

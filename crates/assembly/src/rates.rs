@@ -6,7 +6,7 @@
 use crate::{AssemblyError, GrantRecord, PlanAgents, PlanTerms, QueueWatch, Role, Site, Start};
 use std::sync::Arc;
 use timeplane_model::Fabric;
-use timeplane_protocol::{Agent, RateController, RateControllerConfig};
+use timeplane_protocol::{Agent, Message, RateController, RateControllerConfig};
 use timeplane_scenario::{RateEstimator, RatesSpec};
 use timeplane_schedule::Schedulers;
 
@@ -18,13 +18,15 @@ pub(crate) struct Rates {
 impl Rates {
     fn config(&self) -> RateControllerConfig {
         let spec = &self.spec;
+        let rates = Message::most_bytes(8, u64::from(self.site.fabric.hosts()), 12);
+        let way = spec.control_latency + spec.control.transfer(&self.site.fabric, self.site.mtu, rates);
         RateControllerConfig {
             epoch: 0,
             estimator: spec.estimator,
             normalizer: spec.normalizer,
             every: spec.every,
             compute_time: spec.compute_time,
-            lease: spec.report_every * 10 + spec.control_latency * 2 + spec.compute_time,
+            lease: spec.report_every * 10 + way * 2 + spec.compute_time,
             threshold_ppm: (spec.threshold * 1e6) as u32,
             fallback: spec.report_every,
         }
@@ -46,7 +48,7 @@ impl PlanAgents for Rates {
                 RateEstimator::Horizon(_) | RateEstimator::Arrivals(_) => QueueWatch::Everything,
             },
             grants: Some(GrantRecord::Rates),
-            ..PlanTerms::new(self.spec.control_latency, config.fallback)
+            ..PlanTerms::new(self.spec.control, self.spec.control_latency, config.fallback)
         }
     }
 

@@ -8,9 +8,10 @@ use crate::{AssemblyError, ClockTerms, PlanAgents, PlanTerms, RelayTerms, Role, 
 use std::sync::Arc;
 use timeplane_model::{Bytes, Duration, Fabric, LinkSpec, Node, Rate};
 use timeplane_protocol::{
-    Agent, MakeScheduler, Relay, RelayConfig, SignalConfig, SlotController, SlotControllerConfig, Standby, Succession,
+    Agent, ControlPorts, MakeScheduler, Relay, RelayConfig, SignalConfig, SlotController, SlotControllerConfig,
+    Standby, Succession,
 };
-use timeplane_scenario::TdmaSpec;
+use timeplane_scenario::{ControlSpec, TdmaSpec};
 use timeplane_schedule::{Schedulers, SlotParameters};
 
 pub(crate) struct Tdma {
@@ -34,7 +35,7 @@ impl Tdma {
         let slots = SlotParameters { open: spec.slot, guard: spec.guard, slots: spec.round_slots, frame };
         let signals = self.signals();
         SlotControllerConfig {
-            control_latency: spec.control_way(),
+            control_latency: spec.control_way(fabric, mtu),
             compute_time: spec.compute_time,
             relays: spec.relays(),
             relay_error: spec.relay_error(),
@@ -42,8 +43,23 @@ impl Tdma {
             clock_error: if signals.is_some() { Duration::ZERO } else { spec.clock_bound() },
             signals,
             receive_buffers: spec.receive.is_some(),
+            ports: self.ports(),
             ..SlotControllerConfig::new(slots)
         }
+    }
+
+    /// What grants pass on their way.
+    fn ports(&self) -> Option<ControlPorts> {
+        let (spec, fabric) = (&self.spec, &self.site.fabric);
+        let ways = if spec.relays() > 0 { 2 } else { 1 };
+        let included = spec.transfer(fabric, self.site.mtu) * ways;
+        let slowest = || fabric.links().iter().map(|l| l.spec.rate).min();
+        let (all, each) = match spec.control {
+            ControlSpec::Unlimited => return None,
+            ControlSpec::Network(ports) => (ports.controller_rate, ports.host_rate),
+            ControlSpec::InBand(_) => slowest().map(|rate| (rate, rate))?,
+        };
+        Some(ControlPorts { all, each, included })
     }
 
     /// How the controllers signal; `None` if the hosts' clocks open gates.
@@ -57,12 +73,13 @@ impl Tdma {
     }
 
     fn relay(&self, number: u32, epoch: u32) -> Relay {
+        let (fabric, mtu) = (&*self.site.fabric, self.site.mtu);
         let config = RelayConfig {
             number,
             relays: self.spec.relays(),
             epoch,
-            control_latency: self.spec.control_latency,
-            gather: self.spec.gather(),
+            control_latency: self.spec.control_latency + self.spec.transfer(fabric, mtu),
+            gather: self.spec.gather(fabric, mtu),
             signals: self.signals(),
         };
         Relay::new(config, Arc::clone(&self.site.fabric))
@@ -74,7 +91,8 @@ impl Tdma {
         let config = SlotControllerConfig { start: start.at, ..self.config() };
         let build = schedulers.factory(&self.spec.scheduler)?;
         let make: MakeScheduler = Box::new(move || build(&config.slots));
-        let succession = Succession { takeover: self.spec.takeover(), controllers: 2, place };
+        let succession =
+            Succession { takeover: self.spec.takeover(&self.site.fabric, self.site.mtu), controllers: 2, place };
         if place == 0 && !start.after_restart {
             let config = SlotControllerConfig { epoch: start.epoch, ..config };
             return Ok(Standby::leading(config, succession, make, fabric));
@@ -112,7 +130,7 @@ impl PlanAgents for Tdma {
             relays,
             slot_slack: Some(spec.clock_bound() * 2 + signals + spec.relay_error() * 2),
             shares_links: spec.background.is_some_and(|b| b.rate > Rate::ZERO),
-            ..PlanTerms::new(spec.control_latency, config.fallback())
+            ..PlanTerms::new(spec.control, spec.control_latency, config.fallback())
         }
     }
 

@@ -5,13 +5,15 @@
 
 use timeplane_model::{Duration, HostId, Time};
 use timeplane_protocol::{HostConfig, Reporting};
-use timeplane_scenario::SignalSpec;
+use timeplane_scenario::{ControlSpec, SignalSpec};
 
 /// What a driver must know to run the agents of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlanTerms {
-    /// One way between a controller and a host.
+    /// One way between a controller and a host, besides the time on ports.
     pub control_latency: Duration,
+    /// Path of control messages.
+    pub control: ControlSpec,
     /// One way between planners.
     pub peer_latency: Duration,
     /// Probability that a message is lost; 0 to 1.
@@ -49,9 +51,10 @@ pub struct PlanTerms {
 
 impl PlanTerms {
     /// Terms of a plan with one controller, reliable instant messages and perfect clocks.
-    pub(crate) fn new(control_latency: Duration, fallback: Duration) -> Self {
+    pub(crate) fn new(control: ControlSpec, control_latency: Duration, fallback: Duration) -> Self {
         Self {
             control_latency,
+            control,
             peer_latency: control_latency,
             control_loss: 0.0,
             clocks: ClockTerms::default(),

@@ -30,7 +30,7 @@ impl Timeslots {
             metric: spec.metric,
             coloring: spec.coloring,
             batch: spec.batch,
-            ahead: spec.ahead.unwrap_or_else(|| spec.least_ahead()),
+            ahead: spec.ahead.unwrap_or_else(|| spec.least_ahead(fabric, self.site.mtu)),
             compute_time: spec.compute_time,
             fallback: spec.report_every,
         }
@@ -50,7 +50,7 @@ impl PlanAgents for Timeslots {
             reporting: config.reporting(),
             watch: QueueWatch::Arrivals,
             grants: Some(GrantRecord::Timeslots(config.slot)),
-            ..PlanTerms::new(self.spec.control_latency, config.fallback)
+            ..PlanTerms::new(self.spec.control, self.spec.control_latency, config.fallback)
         }
     }
 

@@ -262,7 +262,8 @@ impl CompletedRun<'_> {
     }
 
     fn control_rows(&self) -> Vec<ControlRow> {
-        let none = ControlRow { kind: "report", sender: None, messages: 0, bytes: 0, lost: 0, late: 0 };
+        let none =
+            ControlRow { kind: "report", sender: None, messages: 0, bytes: 0, lost: 0, late: 0, max_transfer_ps: 0 };
         let of = |agent: &timeplane_live::agent::Snapshot, name: &str| agent.agent.get(name).copied().unwrap_or(0);
         let reports = self.counted.agents.iter().map(|a| ControlRow {
             sender: Some(a.host),

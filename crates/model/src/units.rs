@@ -57,6 +57,16 @@ impl Duration {
     pub fn scale(self, factor: f64) -> Self {
         Self((self.0 as f64 * factor).round() as i64)
     }
+    /// The next duration above with three significant digits, for bounds that a person reads;
+    /// saturates.
+    pub const fn to_three_digits(self) -> Self {
+        let mut unit = 1;
+        while self.0 / unit >= 1000 {
+            unit *= 10;
+        }
+        let over = self.0 % unit;
+        Self(if over > 0 { self.0.saturating_add(unit - over) } else { self.0 })
+    }
 }
 
 /// A node's own clock: picoseconds since that clock's zero.
@@ -289,6 +299,10 @@ mod tests {
     fn transmission_times_are_exact_and_round_up() {
         assert_eq!(Rate::gbps(300).time_for(Bytes::new(1500)), Duration::from_ps(40_000));
         assert_eq!(Rate::gbps(10).time_for(Bytes::new(1538)), Duration::from_ps(1_230_400));
+        for (ps, read) in [(0, 0), (999, 999), (1_000, 1_000), (1_001, 1_010), (140_374_400, 141_000_000), (-5, -5)] {
+            assert_eq!(Duration::from_ps(ps).to_three_digits(), Duration::from_ps(read), "{ps}");
+        }
+        assert_eq!(Duration::from_ps(i64::MAX).to_three_digits(), Duration::from_ps(i64::MAX));
         // 1 byte at 3 bit/s is 2.666... s.
         assert_eq!(Rate::bps(3).time_for(Bytes::new(1)).as_ps(), 2_666_666_666_667);
         assert_eq!(Rate::gbps(1).time_for(Bytes::ZERO), Duration::ZERO);

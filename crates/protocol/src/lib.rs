@@ -65,6 +65,6 @@ pub use radio_links::{Pointing, RadioLinks};
 pub use rates::{RateController, RateControllerConfig, RateControllerCounters, RateEstimator};
 pub use relay::{Relay, RelayConfig, RelayCounters};
 pub use signaller::SignalConfig;
-pub use slots::{ControllerCounters, SlotController, SlotControllerConfig};
+pub use slots::{ControlPorts, ControllerCounters, SlotController, SlotControllerConfig};
 pub use standby::{MakeScheduler, Standby, Succession};
 pub use timeslots::{TimeslotController, TimeslotControllerConfig, TimeslotControllerCounters};

@@ -4,7 +4,7 @@
 //! were lost.
 
 use crate::wire::{coflow_items, long_times};
-use timeplane_model::{Backlog, Class, Duration, Framing, Grant, HostId, Medium, Rate, Round, Time};
+use timeplane_model::{Backlog, Bytes, Class, Duration, Framing, Grant, HostId, Medium, Rate, Round, Time};
 
 /// A message between agents.
 #[derive(Clone, Debug, PartialEq)]
@@ -217,8 +217,20 @@ impl Message {
     ///   4), 8 for the room, 4 for the controller's epoch, then destinations as in a report.
     /// - A PFC frame is a smallest frame instead of a datagram, see [`Pfc::encode`].
     pub fn wire_bytes(&self) -> u32 {
-        const HEADER: u32 = 24;
-        const ROOM: u32 = 1500 - 28 - HEADER;
+        let mut sum = 0;
+        self.each_frame(|frame| sum += frame);
+        sum
+    }
+
+    /// Most wire bytes of a message of `items` items of at most `bytes` each, after `fixed` bytes.
+    pub fn most_bytes(fixed: u64, items: u64, bytes: u64) -> Bytes {
+        let fit = (u64::from(ROOM).saturating_sub(fixed) / bytes.max(1)).max(1);
+        let datagrams = items.div_ceil(fit).max(1);
+        Bytes::new(datagrams * u64::from(datagram(0)) + fixed + items * bytes)
+    }
+
+    /// Calls this with the bytes on the wire of each of its frames.
+    pub fn each_frame(&self, mut frame: impl FnMut(u32)) {
         let optional = |present: bool, bytes: u32| if present { bytes } else { 0 };
         let entry = |e: &timeplane_model::BacklogEntry| 12 + optional(e.arrived.is_some(), 8);
         let grant = |g: &Grant, effective: Time| {
@@ -240,7 +252,7 @@ impl Message {
             }
             Self::Rates(r) => (8, vec![12; r.rates.len()]),
             Self::Flyways(f) => (8, [vec![23; f.links.len()], vec![20; f.shares.len()]].concat()),
-            Self::Pfc(_) => return Pfc::WIRE_BYTES,
+            Self::Pfc(_) => return frame(Pfc::WIRE_BYTES),
             Self::Heartbeat(_) => (0, Vec::new()),
             Self::Grants(g) => (8, g.grants.iter().map(|one| grant(one, g.effective)).collect()),
             Self::Part(p) => (8, p.grants.iter().map(|(_, one)| 4 + grant(one, p.effective)).collect()),
@@ -252,25 +264,32 @@ impl Message {
                 (0, g.reports.iter().flat_map(|(_, r)| report(r)).collect())
             }
         };
-        let datagram = |content: u32| Framing::Ethernet.wire(28 + HEADER + content);
         let mut content = fixed;
-        let mut sent = 0;
         for item in items {
             // Items are never split.
             if content + item > ROOM {
-                sent += datagram(content);
+                frame(datagram(content));
                 content = 0;
             }
             content += item;
         }
-        sent + datagram(content)
+        frame(datagram(content));
     }
+}
+
+/// Bytes that a datagram has for what follows its header.
+const ROOM: u32 = 1500 - 28 - HEADER;
+/// Bytes of a [header](crate::wire::Header).
+const HEADER: u32 = 24;
+
+/// Bytes on the wire of a datagram with this much behind its header.
+fn datagram(content: u32) -> u32 {
+    Framing::Ethernet.wire(28 + HEADER + content)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use timeplane_model::Bytes;
 
     fn report(destinations: u32) -> Message {
         let backlog = Backlog::of_bytes((0..destinations).map(|d| (HostId(d), Bytes::new(1))));
@@ -285,6 +304,13 @@ mod tests {
         // 120 entries fill a datagram: 24 + 1440 of 1472.
         assert_eq!(report(120).wire_bytes(), 90 + 120 * 12);
         assert_eq!(report(121).wire_bytes(), 2 * 90 + 121 * 12);
+        let mut frames = Vec::new();
+        report(121).each_frame(|frame| frames.push(frame));
+        assert_eq!(frames, [1530, 102]);
+        for items in [0, 23, 120, 121, 240, 241] {
+            let (most, is) = (Message::most_bytes(0, items, 12).get(), u64::from(report(items as u32).wire_bytes()));
+            assert_eq!(most, is, "{items} destinations");
+        }
         let none = Grants { epoch: 0, round: Round(0), effective: Time::ZERO, grants: vec![], report_at: Time::ZERO };
         assert_eq!(Message::Grants(none).wire_bytes(), 98);
     }

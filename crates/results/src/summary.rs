@@ -80,6 +80,9 @@ pub struct ControlTotals {
     pub lost: u64,
     /// Messages that arrived too late to act on.
     pub late: u64,
+    /// Longest time of a message on ports or links, besides the latency.
+    #[serde(default)]
+    pub max_transfer_ps: i64,
 }
 
 /// Facts about a run that are not in its rows, for [`Summarizer::finish`].
@@ -201,6 +204,7 @@ impl RunSummary {
             bytes: a.bytes + b.bytes,
             lost: a.lost + b.lost,
             late: a.late + b.late,
+            max_transfer_ps: a.max_transfer_ps.max(b.max_transfer_ps),
         })
     }
 
@@ -298,6 +302,7 @@ impl Summarizer {
         total.bytes += row.bytes;
         total.lost += row.lost;
         total.late += row.late;
+        total.max_transfer_ps = total.max_transfer_ps.max(row.max_transfer_ps);
     }
 
     /// The summary.
@@ -464,6 +469,7 @@ fn traffic_columns() -> Vec<(&'static str, Get)> {
         ("control_bytes", Get::Count(|s| s.control_total().bytes)),
         ("lost_control_messages", Get::Count(|s| s.control_total().lost)),
         ("late_control_messages", Get::Count(|s| s.control_total().late)),
+        ("control_max_transfer_ps", Get::Time(|s| Some(s.control_total().max_transfer_ps))),
         ("retransmissions", Get::Count(|s| s.retransmissions)),
         ("timeouts", Get::Count(|s| s.timeouts)),
         ("collisions", Get::Time(|s| s.collisions.map(|c| c as i64))),

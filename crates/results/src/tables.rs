@@ -305,6 +305,9 @@ tables! {
         lost: u64,
         /// Messages that arrived too late to be followed.
         late: u64,
+        /// Longest time of a message on ports of the control network or, in band, on links, besides
+        /// the latency.
+        max_transfer_ps: i64,
     }
 
     /// Slots: one row per planned transmission.
@@ -416,7 +419,8 @@ mod tests {
 
     #[test]
     fn null_is_kept() {
-        let row = ControlRow { kind: "report", sender: None, messages: 1, bytes: 84, lost: 0, late: 0 };
+        let row =
+            ControlRow { kind: "report", sender: None, messages: 1, bytes: 84, lost: 0, late: 0, max_transfer_ps: 0 };
         let batch = ControlRow::batch(&[row, ControlRow { sender: Some(7), ..row }]);
         assert_eq!(batch.column(1).null_count(), 1);
         assert!(!batch.schema().field(0).is_nullable() && batch.schema().field(1).is_nullable());

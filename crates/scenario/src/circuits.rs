@@ -3,6 +3,7 @@
 
 use crate::{CircuitsSpec, Interfaces};
 use timeplane_model::{Bytes, Duration, Fabric, HostId, LinkSpec};
+use timeplane_protocol::Message;
 use timeplane_schedule::circuits::CircuitTuning;
 
 impl CircuitsSpec {
@@ -21,6 +22,22 @@ impl CircuitsSpec {
     pub fn open_lead(&self, fabric: &Fabric) -> Duration {
         let frame = self.signals.frame_time(fabric);
         self.control_latency + frame + self.signals.reaction.times().on_least + way(fabric, 0)
+    }
+
+    /// Longest time that schedules or packet rates spend on ports until all hosts have them: a grant
+    /// for each configuration, or a rate for each other host and for its acknowledgements.
+    pub fn transfer(&self, fabric: &Fabric, mtu: u32) -> Duration {
+        self.control.transfer(fabric, mtu, self.messages(fabric))
+    }
+
+    /// Most wire bytes of a message of a period to one host.
+    pub fn messages(&self, fabric: &Fabric) -> Bytes {
+        let others = u64::from(fabric.hosts().saturating_sub(1));
+        let fit = self.period.as_ps() / (self.dark + self.least_open).as_ps().max(1);
+        let configurations = u64::from(self.configurations.unwrap_or(u32::MAX)).min(fit.unsigned_abs());
+        let schedule = Message::most_bytes(8, configurations.min(others), 36);
+        let rates = Message::most_bytes(8, others * if self.acknowledgements > 0.0 { 2 } else { 1 }, 12);
+        schedule.max(rates)
     }
 
     /// Parameters of the scheduler.

@@ -6,6 +6,7 @@ use crate::standby::MARGIN;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use timeplane_model::{Bytes, Duration, Fabric};
+use timeplane_protocol::Message;
 
 /// Relays of the planning controller, for more hosts than one controller can communicate with.
 ///
@@ -49,18 +50,35 @@ impl TdmaSpec {
 
     /// Time that a relay waits for more reports after the first one: the spread of reports that are
     /// sent at the same time.
-    pub fn gather(&self) -> Duration {
-        // With signals, hosts report a fixed time after a message, whatever their clocks show.
+    pub fn gather(&self, fabric: &Fabric, mtu: u32) -> Duration {
+        // With signals, hosts report a fixed time after a message, whatever their clocks show. But
+        // these messages leave one after the other.
         let clocks = if self.signals.is_some() { Duration::ZERO } else { self.clock_bound() * 2 };
-        clocks + MARGIN
+        clocks + self.transfer(fabric, mtu) + MARGIN
     }
 
-    /// One-way latency between the planning controller and a host, through a relay if there are
-    /// any.
-    pub fn control_way(&self) -> Duration {
+    /// Most wire bytes of a message of a round to or from one host: a grant for each slot, with a
+    /// limit.
+    pub fn grants(&self) -> Bytes {
+        Message::most_bytes(8, u64::from(self.round_slots), 32)
+    }
+
+    /// Longest time that a message of a round spends on ports or, in band, on links between a host
+    /// and the next controller.
+    pub fn transfer(&self, fabric: &Fabric, mtu: u32) -> Duration {
+        self.control.transfer(fabric, mtu, self.grants())
+    }
+
+    /// Longest time of a message between the planning controller and a host, through a relay if
+    /// there are any.
+    pub fn control_way(&self, fabric: &Fabric, mtu: u32) -> Duration {
+        let transfer = self.transfer(fabric, mtu);
         match self.controllers {
-            None => self.control_latency,
-            Some(m) => self.control_latency + self.relay_latency() + self.gather() + m.clock_error * 2,
+            None => self.control_latency + transfer,
+            Some(m) => {
+                let ways = self.control_latency + self.relay_latency() + transfer * 2;
+                ways + self.gather(fabric, mtu) + m.clock_error * 2
+            }
         }
     }
 

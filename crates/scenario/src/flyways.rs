@@ -1,6 +1,7 @@
 //! The `[scheme.NAME.plan.flyways]` table: 60 GHz links between racks where the wires are too slow
 //! (Halperin et al., SIGCOMM 2011).
 
+use crate::control::ControlSpec;
 use crate::{Access, AirQueue};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -50,6 +51,8 @@ pub struct FlywaysSpec {
     pub control_latency: Duration,
     /// Probability that a control message is lost.
     pub control_loss: f64,
+    /// Path of the messages between controller and racks.
+    pub control: ControlSpec,
     /// Time to compute a plan.
     pub compute_time: Duration,
     /// Time for which links and shares hold without a message from the controller.
@@ -92,6 +95,7 @@ impl Default for FlywaysSpec {
             report_every: Duration::from_ms(5),
             control_latency: Duration::from_us(50),
             control_loss: 0.0,
+            control: ControlSpec::default(),
             compute_time: Duration::from_ms(1),
             lease: Duration::from_ms(100),
             pointing: None,

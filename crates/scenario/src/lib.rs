@@ -11,6 +11,7 @@ mod capture;
 mod change;
 mod check;
 mod circuits;
+mod control;
 mod controllers;
 mod document;
 mod error;
@@ -33,6 +34,7 @@ mod workload;
 pub use capture::{CapturePoint, CapturePointError};
 pub use change::{Change, Wires};
 pub use check::{Check, Limit};
+pub use control::{ControlNetworkSpec, ControlSpec, InBandSpec};
 pub use controllers::ControllersSpec;
 pub use error::{Issue, Location, Problem, ScenarioError, Source};
 pub use fabric::{

@@ -1,6 +1,7 @@
 //! The `[scheme.NAME]` tables: transport, routing, network interface and plan of a scheme. All
 //! schemes of a scenario get the same workload.
 
+use crate::control::ControlSpec;
 use crate::controllers::ControllersSpec;
 use crate::flyways::FlywaysSpec;
 use crate::own_fabric::OwnFabric;
@@ -11,8 +12,8 @@ use crate::tcp::{Tcp, TcpPreset};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
-use timeplane_model::{Bytes, Duration, Rate};
-use timeplane_protocol::RateEstimator;
+use timeplane_model::{Bytes, Duration, Fabric, Rate};
+use timeplane_protocol::{Message, RateEstimator};
 use timeplane_schedule::circuits::CircuitAlgorithm;
 use timeplane_schedule::{PathColoring, RateNormalizer, SlotFill, SlotMetric};
 
@@ -153,7 +154,17 @@ impl PlanSpec {
     pub fn key(&self) -> &'static str {
         self.into()
     }
-    /// One-way latency between controller and hosts.
+    /// Path of the messages between controller and hosts.
+    pub fn control(&self) -> ControlSpec {
+        match self {
+            Self::Tdma(s) => s.control,
+            Self::Timeslots(t) => t.control,
+            Self::Rates(r) => r.control,
+            Self::Circuits(c) => c.control,
+            Self::Flyways(f) => f.control,
+        }
+    }
+    /// One-way latency between controller and hosts, besides the time on ports.
     pub fn control_latency(&self) -> Duration {
         match self {
             Self::Tdma(s) => s.control_latency,
@@ -178,10 +189,12 @@ pub struct TdmaSpec {
     /// Scheduling algorithm, as `timeplane list schedulers` names it, or one that a program has
     /// registered.
     pub scheduler: String,
-    /// One-way latency between controller and hosts over the control network.
+    /// One-way latency between controller and hosts, besides the time on ports.
     pub control_latency: Duration,
     /// Probability that a control message is lost.
     pub control_loss: f64,
+    /// Path of the messages between controller and hosts.
+    pub control: ControlSpec,
     /// Time that the scheduler computes before its grants are sent.
     pub compute_time: Duration,
     /// Maximum offset of a host's clock, in either direction.
@@ -222,6 +235,7 @@ impl Default for TdmaSpec {
             scheduler: "weighted_round_robin".to_owned(),
             control_latency: Duration::from_us(20),
             control_loss: 0.0,
+            control: ControlSpec::default(),
             compute_time: Duration::from_us(100),
             clock_error: Duration::ZERO,
             clock_drift: 0.0,
@@ -294,10 +308,12 @@ pub struct TimeslotsSpec {
     /// Interval at which a host reports if it hears nothing from the controller; it also reports
     /// every change.
     pub report_every: Duration,
-    /// One-way latency between controller and hosts over the control network.
+    /// One-way latency between controller and hosts, besides the time on ports.
     pub control_latency: Duration,
     /// Probability that a control message is lost.
     pub control_loss: f64,
+    /// Path of the messages between controller and hosts.
+    pub control: ControlSpec,
     /// Time to allocate a batch; batches are computed in a pipeline.
     pub compute_time: Duration,
     /// Maximum offset of a host's clock, in either direction.
@@ -306,9 +322,15 @@ pub struct TimeslotsSpec {
 
 impl TimeslotsSpec {
     /// Minimum time from an allocation to its slot: computation, delivery, and a host's clock that
-    /// is fast.
-    pub fn least_ahead(&self) -> Duration {
-        self.compute_time + self.control_latency + self.clock_error
+    /// is fast. Frames of data have at most `mtu` bytes.
+    pub fn least_ahead(&self, fabric: &Fabric, mtu: u32) -> Duration {
+        let delivery = self.control_latency + self.control.transfer(fabric, mtu, self.grants());
+        self.compute_time + delivery + self.clock_error
+    }
+
+    /// Most wire bytes of the grants for one host of a batch.
+    pub fn grants(&self) -> Bytes {
+        Message::most_bytes(8, u64::from(self.batch), 32)
     }
 }
 
@@ -325,6 +347,7 @@ impl Default for TimeslotsSpec {
             report_every: Duration::from_ms(1),
             control_latency: Duration::ZERO,
             control_loss: 0.0,
+            control: ControlSpec::default(),
             compute_time: Duration::ZERO,
             clock_error: Duration::ZERO,
         }
@@ -346,10 +369,12 @@ pub struct RatesSpec {
     /// Interval at which a host reports if it hears nothing from the controller; it also reports
     /// every change. Rates expire after ten intervals.
     pub report_every: Duration,
-    /// One-way latency between controller and hosts over the control network.
+    /// One-way latency between controller and hosts, besides the time on ports.
     pub control_latency: Duration,
     /// Probability that a control message is lost.
     pub control_loss: f64,
+    /// Path of the messages between controller and hosts.
+    pub control: ControlSpec,
     /// Time of a computation.
     pub compute_time: Duration,
 }
@@ -364,6 +389,7 @@ impl Default for RatesSpec {
             report_every: Duration::from_ms(1),
             control_latency: Duration::ZERO,
             control_loss: 0.0,
+            control: ControlSpec::default(),
             compute_time: Duration::ZERO,
         }
     }
@@ -409,10 +435,12 @@ pub struct CircuitsSpec {
     /// Share of the rest of the packet switch for pairs that have not requested anything yet, until
     /// the next schedule. Circuits leave room for it.
     pub unreported: f64,
-    /// One-way latency between controller and hosts over the control network.
+    /// One-way latency between controller and hosts, besides the time on ports.
     pub control_latency: Duration,
     /// Probability that a control message is lost.
     pub control_loss: f64,
+    /// Path of the messages between controller and hosts.
+    pub control: ControlSpec,
     /// Time that the scheduler computes.
     pub compute_time: Duration,
     /// PFC frames: how they are sent and how fast hosts react.
@@ -437,6 +465,7 @@ impl Default for CircuitsSpec {
             unreported: 1.0,
             control_latency: Duration::from_us(1),
             control_loss: 0.0,
+            control: ControlSpec::default(),
             compute_time: Duration::from_us(100),
             signals: SignalSpec { reaction: Reaction::Intel82599, ..SignalSpec::default() },
         }

@@ -107,7 +107,7 @@ impl SignalSpec {
 
 /// Number of links of the longest shortest path between hosts; an upper bound if many switches have
 /// hosts.
-fn longest_path(fabric: &Fabric) -> usize {
+pub(crate) fn longest_path(fabric: &Fabric) -> usize {
     let mut edges: Vec<(u32, HostId)> = Vec::new();
     for host in (0..fabric.hosts()).map(HostId) {
         let switch = fabric.link(fabric.uplink(host)).to.0;

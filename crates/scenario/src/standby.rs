@@ -4,7 +4,7 @@
 use crate::scheme::TdmaSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use timeplane_model::Duration;
+use timeplane_model::{Duration, Fabric};
 
 /// A second TDMA controller. It receives the hosts' reports and leads once it has not heard from
 /// the first one for a while. A controller that recovers follows it. Messages between the two can
@@ -38,14 +38,16 @@ impl TdmaSpec {
 
     /// Minimum [`StandbySpec::takeover`] with which a working controller is not replaced unless a
     /// message is lost: a round, and the time of its first reports and a heartbeat.
-    pub fn least_takeover(&self) -> Duration {
-        self.heartbeat_every() + self.control_way() + self.peer_latency() + self.clock_bound() * 2 + MARGIN
+    pub fn least_takeover(&self, fabric: &Fabric, mtu: u32) -> Duration {
+        // A heartbeat waits behind reports that both controllers get.
+        let heartbeat = self.peer_latency() + self.transfer(fabric, mtu);
+        self.heartbeat_every() + self.control_way(fabric, mtu) + heartbeat + self.clock_bound() * 2 + MARGIN
     }
 
     /// Time without a heartbeat after which the second controller takes over, with the default
     /// filled in.
-    pub fn takeover(&self) -> Duration {
+    pub fn takeover(&self, fabric: &Fabric, mtu: u32) -> Duration {
         let given = self.standby.and_then(|s| s.takeover);
-        given.unwrap_or_else(|| self.least_takeover() * 2)
+        given.unwrap_or_else(|| self.least_takeover(fabric, mtu) * 2)
     }
 }

@@ -6,6 +6,7 @@ mod changes;
 mod checks;
 mod circuits;
 mod collectives;
+mod control;
 mod fabric;
 mod failures;
 mod flyways;
@@ -72,6 +73,11 @@ pub(crate) fn check(scenario: &Scenario, schedulers: &[&str], base: &Path) -> Ch
         c.check(&format!("check.{i}"), check, scenario);
     }
     c
+}
+
+/// Largest packet of a scenario, as far as it can be one.
+fn mtu(s: &Scenario) -> u32 {
+    u32::try_from(s.fabric.mtu.get()).unwrap_or(u32::MAX).min(65_535)
 }
 
 impl Checked {

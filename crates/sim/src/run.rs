@@ -27,8 +27,8 @@ use timeplane_results::{
     Tables, Tally, WindowSummary,
 };
 use timeplane_scenario::{
-    AckPath, Discipline, Ecmp, PlanSpec, RateEstimator, RatesSpec, Retune, Scenario, Scheme, SlotFill, TdmaSpec,
-    Topology, Transport, Workload,
+    AckPath, ControlSpec, Discipline, Ecmp, PlanSpec, RateEstimator, RatesSpec, Retune, Scenario, Scheme, SlotFill,
+    TdmaSpec, Topology, Transport, Workload,
 };
 use timeplane_schedule::Schedulers;
 use timeplane_transport::RawConfig;
@@ -262,6 +262,11 @@ impl Setup<'_> {
         self.plan().is_some_and(|p| !matches!(p, PlanSpec::Flyways(_)))
     }
 
+    /// The path of control messages; that of repair reports where nothing is planned.
+    fn control(&self) -> ControlSpec {
+        self.plan().map(PlanSpec::control).unwrap_or_default()
+    }
+
     /// Whether each host sends one flow at a time.
     fn in_turn(&self) -> bool {
         matches!(&self.scenario.workload, Workload::Shuffle(shuffle) if shuffle.in_turn)
@@ -300,13 +305,14 @@ impl Setup<'_> {
 
     /// Whether the last hop of a packet needs no event.
     ///
-    /// Samples must see packets in queues, receive buffers are checked when packets arrive, and a
+    /// Samples must see packets in queues, control frames may overtake packets, receive buffers are checked when packets arrive, and a
     /// multiplexer sends in the order of arrivals. Each of these needs the event.
     fn is_passive(&self, ends: &Endpoints) -> bool {
         ends.is_passive()
             && self.scenario.record.queues_every.is_none()
             && self.scenario.record.received_every.is_none()
             && !self.in_turn()
+            && self.control().in_band().is_none()
             && self.tdma().and_then(|s| s.receive).is_none()
             && self.fabric.circuit_switch().is_none()
     }
@@ -335,6 +341,7 @@ impl Setup<'_> {
         let report_latency = self.plan().map_or(REPORT_LATENCY, |p| p.control_latency() * 2);
         let interfaces = self.interfaces();
         let mut network = Network::new(Arc::clone(fabric), streams, passive, times.stop, report_latency, interfaces);
+        network.carry_control(self.control());
         if let Topology::Hybrid(spec) = &scenario.fabric.topology
             && let Some(circuits) = Circuits::new(fabric, spec.retune, spec.dark.times(), streams)
         {
@@ -590,10 +597,14 @@ fn write_latencies(engine: &mut Engine<'_>) -> (Option<Distribution>, Option<(Di
 fn write_control(engine: &mut Engine<'_>) {
     let (network, ledger) = (&mut engine.network, &mut engine.ends.ledger);
     let mut rows = Vec::new();
-    for (kind, (messages, bytes)) in [("repair", network.repair_reports()), ("pause", network.pauses())] {
-        if messages > 0 {
-            rows.push(ControlRow { kind, sender: None, messages, bytes, lost: 0, late: 0 });
-        }
+    let (messages, bytes, lost) = network.repair_reports();
+    let max_transfer_ps = network.longest_repair().as_ps();
+    if messages > 0 {
+        rows.push(ControlRow { kind: "repair", sender: None, messages, bytes, lost, late: 0, max_transfer_ps });
+    }
+    let (messages, bytes) = network.pauses();
+    if messages > 0 {
+        rows.push(ControlRow { kind: "pause", sender: None, messages, bytes, lost: 0, late: 0, max_transfer_ps: 0 });
     }
     if let Some(control) = &mut engine.control {
         rows.extend(control.close(engine.now, network, &mut ledger.recorder));

@@ -78,7 +78,15 @@ impl CompletedRun<'_> {
         }
         if let Some(steering) = self.figures.steering {
             let (messages, bytes) = (steering.reports + steering.stale, steering.report_bytes);
-            let row = ControlRow { kind: "link_report", sender: None, messages, bytes, lost: 0, late: steering.stale };
+            let row = ControlRow {
+                kind: "link_report",
+                sender: None,
+                messages,
+                bytes,
+                lost: 0,
+                late: steering.stale,
+                max_transfer_ps: 0,
+            };
             recorder.control(&row);
             summarizer.control(&row);
         }

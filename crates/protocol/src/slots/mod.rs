@@ -51,6 +51,20 @@ pub struct SlotControllerConfig {
     pub relays: u32,
     /// Bound of the error of a relay's clock, either way.
     pub relay_error: Duration,
+    /// Rates that grants pass on their way; `None` if they take no time.
+    pub ports: Option<ControlPorts>,
+}
+
+/// Rates that the messages of a round pass, one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ControlPorts {
+    /// Rate of what all messages pass.
+    pub all: Rate,
+    /// Rate of what only those of one host pass.
+    pub each: Rate,
+    /// The time on ports that the [control latency](SlotControllerConfig::control_latency)
+    /// includes. A round whose messages take longer starts later.
+    pub included: Duration,
 }
 
 impl SlotControllerConfig {
@@ -72,7 +86,22 @@ impl SlotControllerConfig {
             heartbeats: false,
             relays: 0,
             relay_error: Duration::ZERO,
+            ports: None,
         }
+    }
+    /// How much longer than reckoned the grants of these entries take on their way.
+    fn excess(&self, entries: &[ScheduleEntry], hosts: u32) -> Duration {
+        let Some(ports) = self.ports else { return Duration::ZERO };
+        let mut grants = vec![0u64; hosts as usize];
+        for t in entries.iter().flat_map(|e| e.slot.transmissions()) {
+            grants[t.source.index()] += 1;
+        }
+        // Relays get the host of each grant, and pass grants on once more.
+        let (bytes, ways) = if self.relays > 0 { (MOST_GRANT + 4, 2) } else { (MOST_GRANT, 1) };
+        let sizes = grants.iter().map(|&n| Message::most_bytes(8, n, bytes));
+        let (all, longest) = sizes.fold((Bytes::ZERO, Bytes::ZERO), |(sum, most), b| (sum + b, most.max(b)));
+        let takes = ports.all.time_for(all) + ports.each.time_for(longest);
+        (takes * ways - ports.included).max(Duration::ZERO)
     }
     /// The time from sending a message, by the sender's clock, until it has arrived in any case, by
     /// the recipient's.
@@ -175,6 +204,9 @@ pub struct SlotController {
     parts: Vec<u32>,
     counters: ControllerCounters,
 }
+
+/// Most bytes of a grant for a slot: with a rate and a limit, see [`Message::wire_bytes`].
+const MOST_GRANT: u64 = 24 + 8 + 8;
 
 #[derive(Clone, Copy, Debug)]
 struct GrantedSlot {
@@ -388,6 +420,9 @@ impl SlotController {
             out.push(Output::Log(Event::PlanRefused { round, fault }));
             Vec::new()
         });
+        let later = c.excess(&entries, self.fabric.hosts());
+        // No round of messages may come late only because it has more of them than the usual ones.
+        let effective = if effective < now + c.lead() + later { now + c.lead() + later } else { effective };
         let mut schedule = Schedule { round, effective, entries };
         if let Some(change) = change {
             let lag = self.lag();

@@ -75,6 +75,7 @@ impl Checked {
         self.tuning(key, c, s);
         self.no_single(key, s);
         self.signal_frames(&at("signals"), &c.signals);
+        self.out_of_band(key, c.control, "circuits, whose racks send control frames");
         self.probability(&at("control_loss"), c.control_loss);
         self.probability(&at("acknowledgements"), c.acknowledgements);
         if !(0.0..=1.0).contains(&c.unreported) {
@@ -116,6 +117,7 @@ impl Checked {
             }
         }
         let Ok(fabric) = s.fabric.build() else { return };
+        self.messages_fit(key, c.control, s, c.messages(&fabric), c.period);
         let needed = c.stop(&fabric, u32::try_from(s.fabric.mtu.get()).unwrap_or(u32::MAX)) + hybrid.dark.times().most;
         if c.dark < needed {
             let message = format!(

@@ -26,6 +26,7 @@ impl Checked {
             self.span(&at(name), found, LONGEST_DELAY);
         }
         self.probability(&at("control_loss"), spec.control_loss);
+        self.out_of_band(key, spec.control, "flyways");
         let least = (spec.compute_time + spec.control_latency) * 2;
         if spec.lease <= least {
             let allowed = format!("more than {least}, twice the compute time and latency, so that it can be renewed");

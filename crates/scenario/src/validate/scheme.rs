@@ -1,7 +1,7 @@
 //! Checks schemes: transports, and plans of timeslots and rates. Other plans have modules of their
 //! own.
 
-use super::{Checked, LONGEST_DELAY};
+use super::{Checked, LONGEST_DELAY, mtu};
 use crate::{
     Ecmp, PacketMix, PlanSpec, RateEstimator, RatesSpec, Scenario, Scheme, TimeslotsSpec, Transport, Workload,
 };
@@ -62,6 +62,9 @@ impl Checked {
             Some(PlanSpec::Flyways(flyways)) => self.flyways(&at("plan.flyways"), flyways, s),
             None => {}
         }
+        if let Some(plan) = &scheme.plan {
+            self.control(&at(&format!("plan.{}", plan.key())), plan.control(), s);
+        }
     }
 
     fn timeslots(&mut self, key: &str, t: &TimeslotsSpec, s: &Scenario) {
@@ -87,15 +90,18 @@ impl Checked {
         self.span(&at("clock_error"), t.clock_error, LONGEST_DELAY);
         if let Some(ahead) = t.ahead {
             self.span(&at("ahead"), ahead, LONGEST_DELAY);
-            let least = t.least_ahead();
+            let Ok(fabric) = s.fabric.build() else { return };
+            let least = t.least_ahead(&fabric, mtu(s)).to_three_digits();
             if ahead < least {
+                let delivery = (least - t.compute_time - t.clock_error).to_three_digits();
                 let allowed = format!(
-                    "at least {least}: computation ({}), delivery ({}) and clock errors ({})",
-                    t.compute_time, t.control_latency, t.clock_error
+                    "at least {least}: computation ({}), delivery ({delivery}) and clock errors ({})",
+                    t.compute_time, t.clock_error
                 );
                 self.value(&at("ahead"), ahead, &allowed);
             }
         }
+        self.grants_fit(key, t, s);
         self.no_single(key, s);
     }
 

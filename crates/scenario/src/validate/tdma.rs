@@ -1,11 +1,12 @@
 //! Checks TDMA plans: slots, clocks, standby controllers, relays and control frames. Warns of a
 //! guard time that is too short for clocks or reactions.
 
-use super::{Checked, LONGEST_DELAY, LONGEST_RUN, MOST_BYTES};
+use super::{Checked, LONGEST_DELAY, LONGEST_RUN, MOST_BYTES, mtu};
 use crate::error::Problem;
 use crate::shape::one_of;
 use crate::{FabricSpec, Reaction, Scenario, SignalSpec, TdmaSpec};
 use timeplane_model::{Bytes, Duration, nearest};
+use timeplane_protocol::Message;
 
 impl Checked {
     pub(super) fn tdma(&mut self, key: &str, slots: &TdmaSpec, s: &Scenario, schedulers: &[&str]) {
@@ -32,10 +33,11 @@ impl Checked {
         if let Some(signals) = &slots.signals {
             self.signals(key, slots, signals, f);
         }
-        self.standby(key, slots);
+        self.standby(key, slots, s);
         self.controllers(key, slots, f);
         self.tdma_scheduler(key, slots, schedulers);
-        self.tdma_times(key, slots);
+        self.tdma_in_band(key, slots);
+        self.tdma_times(key, slots, s);
     }
 
     /// Checks receive buffers and the share of short flows.
@@ -73,7 +75,7 @@ impl Checked {
     }
 
     /// Compares the guard time with the clocks, and the control loop with the round.
-    fn tdma_times(&mut self, key: &str, slots: &TdmaSpec) {
+    fn tdma_times(&mut self, key: &str, slots: &TdmaSpec, s: &Scenario) {
         let at = |name: &str| format!("{key}.{name}");
         let usable = |d: Duration| !d.is_negative() && d <= LONGEST_DELAY;
         let between = [slots.relay_latency(), slots.relay_error()];
@@ -91,7 +93,11 @@ impl Checked {
                 self.warn(&at("clock_error"), message);
             }
             let round = (slots.slot + slots.guard) * i64::from(slots.round_slots.min(65_536));
-            let ahead = slots.control_way() * 2 + slots.compute_time;
+            let Ok(fabric) = s.fabric.build() else { return };
+            let ahead = (slots.control_way(&fabric, mtu(s)) * 2 + slots.compute_time).to_three_digits();
+            let idle = (slots.slot + slots.guard).max(slots.compute_time);
+            self.messages_fit(key, slots.control, s, slots.grants(), round.max(slots.compute_time));
+            self.messages_fit(key, slots.control, s, Message::most_bytes(8, 0, 1), idle);
             if ahead > round {
                 let message = format!("reports, planning and grants take {ahead}, longer than a round, {round}");
                 self.warn(&at("round_slots"), message);
@@ -99,7 +105,7 @@ impl Checked {
         }
     }
 
-    fn standby(&mut self, key: &str, slots: &TdmaSpec) {
+    fn standby(&mut self, key: &str, slots: &TdmaSpec, s: &Scenario) {
         let at = |name: &str| format!("{key}.standby.{name}");
         let Some(standby) = slots.standby else { return };
         if let Some(latency) = standby.latency {
@@ -118,7 +124,8 @@ impl Checked {
         {
             return;
         }
-        let least = slots.least_takeover();
+        let Ok(fabric) = s.fabric.build() else { return };
+        let least = slots.least_takeover(&fabric, mtu(s)).to_three_digits();
         if takeover < least {
             let message = format!(
                 "takeover after {takeover}: expected at least {least}, the interval of heartbeats, or a working controller is replaced"

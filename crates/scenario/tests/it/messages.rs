@@ -492,6 +492,33 @@ fn several_controllers() {
 }
 
 #[test]
+fn control_messages() {
+    let mut a = Answers::default();
+    for wrong in [
+        "control = \"ideal\"",
+        "control.network = { rate = \"1 Gb/s\" }",
+        "control.network = { host_rate = \"1 b/s\" }",
+        "control.in_band = {}",
+        "control.in_band = { controller = 8 }",
+        "control.in_band = { controller = 0 }\nsignals = {}",
+        "control.in_band = { controller = 0 }\nstandby = {}",
+        "control.in_band = { controller = 0 }\ncontrollers = { count = 2 }",
+    ] {
+        a.with(SLOTS, "\"15 us\"", &format!("\"15 us\"\n{wrong}"));
+    }
+    let at = |key: &str| format!("scheme.slots.plan.tdma.{key}");
+    let pfc = "{ pause_at = \"46 kB\", resume_at = \"40 kB\" }";
+    a.set(SLOTS, &[("fabric.switch.pfc", pfc), (&at("control"), "{ in_band = { controller = 0 } }")]);
+    let timeslots = SLOTS.replace(
+        "[scheme.slots.plan.tdma]\nslot = \"300 us\"       # 243 frames of 1538 B\nguard = \"15 us\"\nscheduler = \"weighted_round_robin\"",
+        "[scheme.slots.plan.timeslots]\ncontrol.network = { controller_rate = \"2 Gb/s\" }",
+    );
+    a.set(&timeslots, &[]);
+    a.with(&timeslots, "{ controller_rate = \"2 Gb/s\" }", "{}\nahead = \"100 ns\"");
+    insta::assert_snapshot!(a.0);
+}
+
+#[test]
 fn several_mistakes_are_told_at_once() {
     let mut a = Answers::default();
     let text = GOOD.replace("10 Gb/s", "10 Gbps").replace("seeds", "seds").replace("measure", "mesure");

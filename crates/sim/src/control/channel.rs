@@ -1,13 +1,15 @@
 //! Messages in flight between agents, and what else happens at an agent at a set time.
 //!
-//! Messages take a latency that depends on the hop, and get lost with a probability. PFC frames
-//! leave one after the other through a controller's interfaces ([`Signals`]). All that is in flight
-//! is delivered in the order of time, recipient, sender and number.
+//! Messages take a latency that depends on the hop, and get lost with a probability. Besides, they
+//! take time on the ports of the control network, or travel as frames over the fabric's links
+//! ([`InBand`]). PFC frames leave one after the other through a controller's interfaces
+//! ([`Signals`]) and take no other ports. All that is in flight is delivered in the order of time,
+//! recipient, sender and number.
 
 use super::nodes::{Hop, Nodes};
 use super::signals::Signals;
 use crate::engine::time::SimTime;
-use crate::record::capture::Capture;
+use crate::network::Network;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
 use std::collections::BTreeMap;
@@ -22,6 +24,15 @@ use timeplane_workload::Streams;
 pub enum Delivery {
     /// A message arrives.
     Message(Message),
+    /// A message reaches the port of its recipient.
+    AtPort {
+        /// The message.
+        message: Message,
+        /// Its bytes on the wire.
+        bytes: u32,
+        /// When it would have arrived without ports.
+        soonest: SimTime,
+    },
     /// A gate opens, one reaction time after its signal. The time is when a later signal closes it.
     Open(Opening, SimTime),
     /// A beacon sets the host's clock.
@@ -35,13 +46,31 @@ struct Counters {
     bytes: u64,
     lost: u64,
     late: u64,
+    /// The longest time on ports or links, besides the latency.
+    longest: Duration,
 }
 
 impl Counters {
     fn row(&self, kind: &'static str, sender: Option<u32>) -> ControlRow {
         let Self { messages, bytes, lost, .. } = *self;
-        ControlRow { kind, sender, messages, bytes, lost, late: 0 }
+        ControlRow { kind, sender, messages, bytes, lost, late: 0, max_transfer_ps: self.longest.as_ps() }
     }
+}
+
+/// Messages on the fabric's links, as frames that go before all data.
+struct InBand {
+    /// The host that also runs the controller.
+    controller: u32,
+    /// By number of the message.
+    under_way: BTreeMap<u64, UnderWay>,
+}
+
+/// A message of which frames have not arrived.
+struct UnderWay {
+    sent: SimTime,
+    ends: (u32, u32),
+    frames: u32,
+    message: Message,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -57,6 +86,7 @@ pub struct Channel {
     relays: Path,
     peers: Path,
     losses: Xoshiro256PlusPlus,
+    in_band: Option<InBand>,
     /// By time of arrival, recipient, sender and number.
     in_flight: BTreeMap<(SimTime, u32, u32, u64), Delivery>,
     number: u64,
@@ -77,6 +107,7 @@ impl Channel {
             relays: terms.relays.map_or_else(Path::default, |r| Path { latency: r.latency, loss: r.loss }),
             peers: Path { latency: terms.peer_latency, loss },
             losses: streams.fast("control", 0, "loss"),
+            in_band: terms.control.in_band().map(|h| InBand { controller: h.0, under_way: BTreeMap::new() }),
             in_flight: BTreeMap::new(),
             number: 0,
             sent: vec![Counters::default(); nodes.count()],
@@ -112,6 +143,14 @@ impl Channel {
         self.in_flight.pop_first().map(|((_, to, from, _), delivery)| (from, to, delivery))
     }
 
+    /// A message has come to the port of its recipient, and arrives at this time.
+    pub fn receive(&mut self, arrives: SimTime, (from, to): (u32, u32), hop: Hop, message: Message, soonest: SimTime) {
+        let counters = self.counters(from, hop);
+        counters.longest = counters.longest.max(arrives - soonest);
+        let number = self.next_number();
+        self.in_flight.insert((arrives, to, from, number), Delivery::Message(message));
+    }
+
     fn counters(&mut self, from: u32, hop: Hop) -> &mut Counters {
         if hop == Hop::ToHost { &mut self.sent[from as usize] } else { &mut self.between_controllers }
     }
@@ -127,33 +166,71 @@ impl Channel {
     }
 
     /// Sends a message to an agent.
-    pub fn send(
-        &mut self,
-        at: SimTime,
-        (from, to): (u32, u32),
-        hop: Hop,
-        message: Message,
-        capture: Option<&mut Capture>,
-    ) {
+    pub fn send(&mut self, at: SimTime, ends: (u32, u32), hop: Hop, message: Message, network: &mut Network) {
+        let (from, to) = ends;
         let path = match hop {
             Hop::ToHost => self.to_hosts,
             Hop::Relay => self.relays,
             Hop::Peers => self.peers,
         };
         let is_frame = matches!(message, Message::Pfc(_));
+        let bytes = message.wire_bytes();
         let uniform = (self.losses.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
         let is_lost = uniform < path.loss;
+        let departure = if is_frame && !is_lost { self.signals.departure(at, to) } else { at };
+        let in_band = if is_frame { None } else { self.in_band.as_ref().map(|b| b.controller) };
+        let at_port = network.ports.as_mut().filter(|_| !is_frame);
+        let has_port = at_port.is_some();
+        // A lost message has left all the same.
+        let departure = at_port.map_or(departure, |ports| ports.leave(at, from, bytes));
         let counters = if is_frame { &mut self.frames } else { self.counters(from, hop) };
         counters.messages += 1;
-        counters.bytes += u64::from(message.wire_bytes());
+        counters.bytes += u64::from(bytes);
         counters.lost += u64::from(is_lost);
-        let departure = if is_frame && !is_lost { self.signals.departure(at, to) } else { at };
-        if let Some(capture) = capture {
+        if let Some(capture) = network.capture.as_deref_mut() {
             capture.said(departure, from, to, &message, is_lost);
         }
-        if !is_lost {
-            let key = (departure + path.latency, to, from, self.next_number());
-            self.in_flight.insert(key, Delivery::Message(message));
+        if is_lost {
+            return;
+        }
+        let number = self.next_number();
+        let place = |node: u32, controller: u32| if node < network.wires.hosts { node } else { controller };
+        let hosts = in_band.map(|controller| [place(from, controller), place(to, controller)]);
+        match hosts.filter(|[from, to]| from != to) {
+            Some(hosts) => {
+                let mut frames = Vec::new();
+                message.each_frame(|frame| frames.push(frame));
+                let under_way = UnderWay { sent: at, ends, frames: frames.len() as u32, message };
+                self.in_band.as_mut().expect("it is there").under_way.insert(number, under_way);
+                frames.into_iter().for_each(|frame| network.send_control(at, hosts, frame, number));
+            }
+            // The controller's own host needs no link.
+            None => {
+                let delivery = if has_port {
+                    Delivery::AtPort { message, bytes, soonest: at + path.latency }
+                } else {
+                    Delivery::Message(message)
+                };
+                self.in_flight.insert((departure + path.latency, to, from, number), delivery);
+            }
+        }
+    }
+
+    /// A frame of a message arrives in band, or was lost.
+    pub fn frame(&mut self, at: SimTime, number: u64, lost: bool) {
+        let Some(in_band) = &mut self.in_band else { return };
+        let Some(message) = in_band.under_way.get_mut(&number) else { return };
+        message.frames -= 1;
+        if message.frames > 0 && !lost {
+            return;
+        }
+        let Some(UnderWay { sent, ends: (from, to), message, .. }) = in_band.under_way.remove(&number) else { return };
+        let counters = self.counters(from, Hop::ToHost);
+        if lost {
+            counters.lost += 1;
+        } else {
+            counters.longest = counters.longest.max(at - sent);
+            self.in_flight.insert((at + self.to_hosts.latency, to, from, number), Delivery::Message(message));
         }
     }
 

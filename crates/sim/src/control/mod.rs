@@ -12,6 +12,7 @@ mod clocks;
 mod gates;
 mod link_news;
 mod nodes;
+pub(crate) mod ports;
 pub(crate) mod proxies;
 mod signals;
 mod slots;
@@ -110,6 +111,9 @@ impl Controllers {
 
     /// Schedules the first deadlines and beacons.
     pub fn begin(&mut self, network: &mut Network) {
+        if let Some(ports) = &mut network.ports {
+            ports.add_controllers(self.nodes.count());
+        }
         for node in 0..self.nodes.count() as u32 {
             self.arm(SimTime::ZERO, node, network);
         }
@@ -156,6 +160,11 @@ impl Controllers {
         }
     }
 
+    /// A frame of a message arrives in band, or was lost.
+    pub fn frame(&mut self, at: SimTime, number: u64, lost: bool) {
+        self.channel.frame(at, number, lost);
+    }
+
     /// When the next message arrives.
     pub fn next_message(&self) -> Option<SimTime> {
         self.channel.next()
@@ -164,6 +173,10 @@ impl Controllers {
     /// Carries out the next delivery.
     pub fn deliver(&mut self, at: SimTime, network: &mut Network, ends: &mut Endpoints) {
         let Some((from, to, delivery)) = self.channel.pop() else { return };
+        if let Delivery::AtPort { message, bytes, soonest } = delivery {
+            let arrives = network.ports.as_mut().map_or(at, |ports| ports.arrive(at, to, bytes));
+            return self.channel.receive(arrives, (from, to), self.nodes.hop(from, to), message, soonest);
+        }
         if self.agents.is_down(to) {
             if let Delivery::Message(_) = delivery {
                 self.channel.lose(from, self.nodes.hop(from, to));
@@ -171,7 +184,7 @@ impl Controllers {
             return;
         }
         let message = match delivery {
-            Delivery::Message(message) => message,
+            Delivery::Message(message) | Delivery::AtPort { message, .. } => message,
             Delivery::Open(opening, closes) => {
                 let delay = self.channel.latency() + self.channel.signals.least_until_off();
                 return self.open(at, to, &opening, Trigger::Signal { closes, delay }, network, ends);
@@ -297,9 +310,9 @@ impl Controllers {
         let Some(last) = recipients.next_back() else { return };
         for node in recipients {
             let hop = self.nodes.hop(from, node);
-            self.channel.send(at, (from, node), hop, message.clone(), network.capture.as_deref_mut());
+            self.channel.send(at, (from, node), hop, message.clone(), network);
         }
-        self.channel.send(at, (from, last), self.nodes.hop(from, last), message, network.capture.as_deref_mut());
+        self.channel.send(at, (from, last), self.nodes.hop(from, last), message, network);
     }
 
     fn open(

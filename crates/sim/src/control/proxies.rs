@@ -263,6 +263,7 @@ impl Proxies {
             bytes: sent.bytes,
             lost: sent.lost,
             late: 0,
+            max_transfer_ps: 0,
         };
         [row("link_report", self.reports), row("steer", self.steers)]
     }

@@ -30,7 +30,7 @@ use crate::engine::time::SimTime;
 use crate::hosts::endpoints::{Endpoints, HostAction, NotifyWhen};
 use crate::hosts::flow::SenderTransport;
 use crate::network::Network;
-use crate::network::repair_reports::ArrivedReport;
+use crate::network::repair_reports::{ArrivedReport, RepairReports};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::Ordering;
 pub use timeplane_experiment::Pulse;
@@ -378,9 +378,27 @@ impl<'a> Engine<'a> {
             self.go_on();
         }
         self.network.lose_refused(&mut self.ends);
+        if !self.network.news.control.is_empty() || !self.network.meters.lost_control.is_empty() {
+            self.tell_control_frames();
+        }
         while let Some(host) = self.network.news.changed.pop() {
             if let Some(control) = &mut self.control {
                 control.changed(self.now, host, &mut self.network);
+            }
+        }
+    }
+
+    /// Control frames have arrived in band, or were lost.
+    #[inline(never)]
+    fn tell_control_frames(&mut self) {
+        let arrived = std::mem::take(&mut self.network.news.control);
+        let lost = std::mem::take(&mut self.network.meters.lost_control);
+        let all = arrived.into_iter().map(|n| (n, false)).chain(lost.into_iter().map(|n| (n, true)));
+        for (number, lost) in all {
+            if number >= RepairReports::FIRST {
+                self.network.repair_frame(self.now, number, lost);
+            } else if let Some(control) = &mut self.control {
+                control.frame(self.now, number, lost);
             }
         }
     }
@@ -420,7 +438,7 @@ impl<'a> Engine<'a> {
                 let proxies = self.proxies.as_mut().expect("its event");
                 proxies.due(at, &mut self.network, &mut self.ends);
             }
-            OutsideEvent::RepairReport => self.deliver_report(),
+            OutsideEvent::RepairReport => self.deliver_report(at),
             OutsideEvent::SampleQueues => self.sample(at),
             OutsideEvent::SampleReceived => self.sample_received(at),
             OutsideEvent::SampleTcp => self.sample_tcp(at),
@@ -448,8 +466,8 @@ impl<'a> Engine<'a> {
     }
 
     /// The next repair report arrives, unless its sender is down.
-    fn deliver_report(&mut self) {
-        let ArrivedReport { at, flow, key, report } = self.network.pop_report().expect("it was there");
+    fn deliver_report(&mut self, now: SimTime) {
+        let Some(ArrivedReport { at, flow, key, report }) = self.network.pop_report(now) else { return };
         let down = self.ends.flows.find(key, flow).is_some_and(|f| self.network.is_host_down(f.sender.source));
         match report.filter(|_| !down) {
             Some(report) => {

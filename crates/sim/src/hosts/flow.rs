@@ -201,7 +201,7 @@ impl Flows {
     /// Reads something of a flow, so that it is in the cache when it is needed.
     #[inline]
     pub(crate) fn read_early(&self, key: FlowKey) -> u32 {
-        self.flows[key as usize].as_ref().map_or(0, |flow| flow.in_flight ^ flow.sender.ahead[0])
+        self.flows.get(key as usize).and_then(Option::as_ref).map_or(0, |flow| flow.in_flight ^ flow.sender.ahead[0])
     }
 
     /// The flow with this key, if it still has this number.

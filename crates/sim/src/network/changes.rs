@@ -156,7 +156,9 @@ impl Network {
             }
             let (was, _) = undoomed(self.wires.packets.remove(packet.id));
             match &mut self.failures {
-                Some(failures) if early && !packet.begun => failures.held_mut(host).packets.push(was),
+                Some(failures) if early && !packet.begun && was.control_message().is_none() => {
+                    failures.held_mut(host).packets.push(was)
+                }
                 _ => self.meters.lose(link, reason, was, ends),
             }
         }

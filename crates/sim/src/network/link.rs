@@ -445,6 +445,48 @@ impl LinkState {
         Ok(Sending { departure: SimTime(departure), mark })
     }
 
+    /// Lets a packet of `wire` bytes go before all that have not begun at `ready`, except those of
+    /// its kind, and returns its departure. The packets behind it leave later. Called on a link
+    /// whose departures follow from its rate alone.
+    pub(crate) fn overtake(&mut self, ready: SimTime, id: u32, packets: &mut Packets) -> SimTime {
+        let line = |link: &Self, id: u32| link.line_time(link.wire(packets.get(id).bytes));
+        let all: Vec<(u32, SimTime, i64)> =
+            self.in_flight(packets).map(|id| (id, self.departs(id, packets), line(self, id))).collect();
+        let waits = |&(id, departs, line): &(u32, SimTime, i64)| {
+            departs.0 - line >= ready.0 && packets.get(id).control_message().is_none()
+        };
+        let place = all.iter().position(waits).unwrap_or(all.len());
+        let (before, behind) = all.split_at(place);
+        let free = match (before.last(), behind.first()) {
+            (_, None) => self.free_at,
+            (Some(last), _) => last.1.0,
+            // What left last may still be on the wire behind its header, for as long as this waits.
+            (None, Some(first)) if self.kind.special & special::CUT_THROUGH != 0 => first.1.0 - first.2,
+            (None, Some(_)) => ready.0,
+        };
+        let wire = self.wire(packets.get(id).bytes);
+        let departure = free.max(ready.0) + self.line_time(wire);
+        let mut free = departure;
+        let mut order = vec![(id, departure)];
+        for &(id, departs, line) in behind {
+            free = free.max(departs.0 - line) + line;
+            order.push((id, free));
+        }
+        self.longest = self.longest.max(free - ready.0);
+        self.free_at = self.free_at.max(free);
+        self.sent_packets += 1;
+        self.sent_bytes += u64::from(wire);
+        match before.last() {
+            Some(last) => self.tail = last.0,
+            None => self.head = LAST,
+        }
+        for (id, departure) in order {
+            let arrival = self.arrival(SimTime(departure), self.wire(packets.get(id).bytes));
+            self.fly(arrival, id, packets);
+        }
+        SimTime(departure)
+    }
+
     /// When a packet departs that is ready at `ready` and complete at `whole`, if it certainly
     /// leaves at once and unmarked. `None` if that is not certain.
     pub(crate) fn departs_alone(&self, ready: SimTime, whole: SimTime, wire: u32) -> Option<SimTime> {

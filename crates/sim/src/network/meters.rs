@@ -74,11 +74,16 @@ pub struct Meters {
     pub collisions: Option<Box<Collisions>>,
     /// The latency of each packet, if recorded.
     pub latencies: Option<Latencies>,
+    /// The control messages of which frames were lost since this was last read.
+    pub lost_control: Vec<u64>,
 }
 
 impl Meters {
     /// Counts a lost packet and returns it to its flow's books.
     pub(crate) fn lose(&mut self, link: u32, reason: Loss, packet: Packet, ends: &mut Endpoints) {
+        if let Some(number) = packet.control_message() {
+            return self.lost_control.push(number);
+        }
         let count = self.losses.entry((link, reason)).or_default();
         count.0 += 1;
         count.1 += u64::from(packet.bytes);

@@ -6,6 +6,7 @@
 //! something that looks at every packet, and is there another way than by wire?
 
 mod changes;
+mod control_frames;
 pub(crate) mod failures;
 pub mod link;
 pub(crate) mod meters;
@@ -33,6 +34,7 @@ use crate::air::links::AirLinks;
 use crate::air::medium::Outcome;
 use crate::circuit::hybrid::{Hybrid, Multiplexed};
 use crate::circuit::switch::CIRCUIT;
+use crate::control::ports::Ports;
 use crate::engine::event::EventKind;
 use crate::engine::time::SimTime;
 use crate::hosts::endpoints::{BACKGROUND, Endpoints, HostAction, Wire};
@@ -61,6 +63,8 @@ pub struct News {
     pub pending: bool,
     /// Hosts whose queues have changed.
     pub changed: Vec<u32>,
+    /// Control messages of which a frame has arrived.
+    pub control: Vec<u64>,
     /// Packets that interfaces have refused, with the link and the reason.
     refused: Vec<(u32, Loss, Packet)>,
 }
@@ -92,6 +96,8 @@ pub struct Network {
     flyways: Option<Box<FlywayLinks>>,
     pub(crate) capture: Option<Box<Capture>>,
     repairs: RepairReports,
+    /// The ports of the control network.
+    pub(crate) ports: Option<Ports>,
     /// What became of packets in the air, kept to be used again.
     outcomes: Vec<Outcome>,
     /// Whether a feature looks at every packet that arrives: captures, receive buffers or
@@ -131,6 +137,7 @@ impl Network {
             flyways: None,
             capture: None,
             repairs: RepairReports::new(report_latency),
+            ports: None,
             outcomes: Vec::new(),
             inspects: false,
             detours: false,
@@ -334,6 +341,11 @@ impl Network {
     /// A packet arrives whole at a host. False where the receive buffer has no room and it is lost.
     #[inline(never)]
     fn receives(&mut self, at: SimTime, link: u32, id: u32, packet: Packet, ends: &mut Endpoints) -> bool {
+        if let Some(number) = packet.control_message() {
+            self.news.control.push(number);
+            self.news.pending = true;
+            return false;
+        }
         if let Some(buffer) = self.interfaces.receive.get_mut(packet.destination as usize)
             && !buffer.take(at, self.wires.links[link as usize].wire(packet.bytes))
         {
@@ -360,7 +372,7 @@ impl Network {
         if self.wires.packets.get(id).flags & flags::CORRUPT != 0 {
             return self.lose_passing(from, id, None, ends);
         }
-        if self.detours && self.takes_off(at, node, id, ends) {
+        if self.detours && (self.carries_control(at, node, id) || self.takes_off(at, node, id, ends)) {
             return;
         }
         self.forward_by_wire(at, from, node, id, ends);
@@ -610,7 +622,9 @@ impl Network {
     }
 
     fn capture_landing(&mut self, at: SimTime, link: u32, id: u32, packet: &Packet, ends: &Endpoints) {
-        if let Some((capture, tap)) = self.tap() {
+        if packet.control_message().is_none()
+            && let Some((capture, tap)) = self.tap()
+        {
             capture.landing(&tap, at, Carried { link, id, packet }, ends);
         }
     }
@@ -676,6 +690,6 @@ impl Wire for Network {
             capture.repair(now, false, [from, to], number, report);
         }
         self.news.pending = true;
-        self.repairs.send(now, number, key, report);
+        self.send_repair(now, [from, to], [number, key], report);
     }
 }

@@ -11,7 +11,6 @@ use crate::network::Network;
 use crate::network::failures::Failures;
 use crate::network::pfc::PfcSwitches;
 use crate::network::rate_changes::RateChanges;
-use crate::network::repair_reports::ArrivedReport;
 use crate::network::trains::Trains;
 use crate::record::capture::Capture;
 use crate::record::collisions::Collisions;
@@ -131,18 +130,23 @@ impl Network {
     }
 
     /// Repair reports sent, and their wire bytes.
-    pub fn repair_reports(&self) -> (u64, u64) {
+    pub fn repair_reports(&self) -> (u64, u64, u64) {
         self.repairs.sent
     }
 
-    /// When the next repair report arrives.
-    pub fn next_report(&self) -> Option<SimTime> {
-        self.repairs.next()
+    /// The longest time of a repair report on ports or links, besides the latency.
+    pub fn longest_repair(&self) -> Duration {
+        self.repairs.longest
     }
 
-    /// Takes the next repair report.
-    pub(crate) fn pop_report(&mut self) -> Option<ArrivedReport> {
-        self.repairs.pop()
+    /// A frame of a repair report arrives in band, or was lost.
+    pub(crate) fn repair_frame(&mut self, at: SimTime, number: u64, lost: bool) {
+        self.repairs.frame(at, number, lost);
+    }
+
+    /// When the next repair report arrives, or reaches a port.
+    pub fn next_report(&self) -> Option<SimTime> {
+        self.repairs.next()
     }
 
     /// Packets and wire bytes that wait at a host's interface, without those that its link has
@@ -190,7 +194,8 @@ impl Network {
         let numbered = on_links.chain(at_ports).chain(in_air).chain(in_racks).map(|id| packets.get(id));
         let held = self.failures.iter().flat_map(|f| f.held_packets());
         let all = numbered.chain(held).chain(self.interfaces.packets());
-        all.fold(self.meters.beyond, |(n, bytes), packet| (n + 1, bytes + u64::from(packet.bytes)))
+        let data = all.filter(|packet| packet.control_message().is_none());
+        data.fold(self.meters.beyond, |(n, bytes), packet| (n + 1, bytes + u64::from(packet.bytes)))
     }
 
     /// The backlog of a host by destination, in this detail; its clock is `ahead` of

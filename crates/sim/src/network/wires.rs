@@ -221,6 +221,43 @@ impl Wires {
         Ok((sending.departure, arrival))
     }
 
+    /// Lets a control frame join a link before all data that has not begun.
+    ///
+    /// # Errors
+    /// If the link is down.
+    pub(crate) fn overtake(
+        &mut self,
+        failures: Option<&Failures>,
+        link: u32,
+        ready: SimTime,
+        id: u32,
+    ) -> Result<(), Loss> {
+        let state = &mut self.links[link as usize];
+        if state.is_down() {
+            return Err(failures.map_or(Loss::LinkDown, |f| f.down_reason(self, link)));
+        }
+        let wire = state.wire(self.packets.get(id).bytes);
+        if let Some(survival) = state.survival(wire) {
+            corrupt(&mut self.errors[link as usize], survival, self.packets.get_mut(id));
+        }
+        let first = state.first();
+        let due = (first != LAST).then(|| self.packets.arrival(first));
+        let departure = state.overtake(ready, id, &mut self.packets);
+        let arrival = state.arrival(departure, wire);
+        let (leads_down, now_first) = (state.leads_down(), state.first());
+        let now_due = self.packets.arrival(now_first);
+        if due != Some(now_due) {
+            if let Some(due) = due {
+                self.calendar.remove_arrival(due, link);
+            }
+            self.calendar.push_arrival(now_due, link);
+        }
+        if leads_down && let Some(failures) = failures {
+            failures.doom_if_early(self, link, arrival, id);
+        }
+        Ok(())
+    }
+
     /// Takes the first arrival that comes before all other events and before `bound`: when, and
     /// over which link.
     #[inline(always)]

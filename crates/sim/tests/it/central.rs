@@ -221,19 +221,19 @@ fn an_incast_takes_the_time_of_its_bytes() {
         file = "central-incast.csv"
         [scheme.mmf]
         transport.datagrams = {}
-        plan.timeslots = {}
+        plan.timeslots = { control = "unlimited" }
         [scheme.srjf]
         transport.datagrams = {}
-        plan.timeslots = { metric = "srjf" }
+        plan.timeslots = { metric = "srjf", control = "unlimited" }
         [scheme.asy]
         transport.datagrams = {}
-        plan.rates = {}
+        plan.rates = { control = "unlimited" }
         [scheme.max_min]
         transport.datagrams = {}
-        plan.rates = { normalizer = "max_min" }
+        plan.rates = { normalizer = "max_min", control = "unlimited" }
         [scheme.proportional]
         transport.datagrams = {}
-        plan.rates = { normalizer = "proportional" }
+        plan.rates = { normalizer = "proportional", control = "unlimited" }
     "#;
     let fct = |scheme| {
         let mut fct = run(text, scheme, 1).column("flows", "fct_ps");

@@ -11,6 +11,7 @@ mod changes;
 mod collectives;
 mod common;
 mod conservation;
+mod control;
 mod controllers;
 mod digests;
 mod fabrics;

@@ -109,7 +109,15 @@ pub fn record(recorder: &mut Recorder, n: u32) {
         let reason = ["queue full", "bit error"][i as usize % 2];
         recorder.drop(&DropRow { link: i, node: i, reason, packets: k, bytes: 1500 * k });
         let kind = ["report", "grants"][i as usize % 2];
-        recorder.control(&ControlRow { kind, sender: (i > 0).then_some(i), messages: 5, bytes: 420, lost: 1, late: 2 });
+        recorder.control(&ControlRow {
+            kind,
+            sender: (i > 0).then_some(i),
+            messages: 5,
+            bytes: 420,
+            lost: 1,
+            late: 2,
+            max_transfer_ps: 7_000,
+        });
         recorder.rate(&RateRow { time_ps: 1, source: i, destination: 4, rate_bps: k });
         recorder.slot(&SlotRow {
             round: k,
@@ -167,6 +175,14 @@ pub fn summary(scheme: &str, point: &[(&str, &str)], seed: u64, factor: f64) -> 
         summarizer.flow(&row);
     }
     summarizer.drop(&DropRow { link: 0, node: 0, reason: "queue full", packets: 2, bytes: 3_076 });
-    summarizer.control(&ControlRow { kind: "report", sender: None, messages: 5, bytes: 420, lost: 1, late: 2 });
+    summarizer.control(&ControlRow {
+        kind: "report",
+        sender: None,
+        messages: 5,
+        bytes: 420,
+        lost: 1,
+        late: 2,
+        max_transfer_ps: 7_000,
+    });
     summarizer.finish(facts(scheme, point, seed))
 }

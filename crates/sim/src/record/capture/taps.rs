@@ -118,7 +118,8 @@ impl Capture {
             for id in tap.wires.links[link as usize].in_flight(&tap.wires.packets) {
                 let on = Carried { link, id, packet: tap.wires.packets.get(id) };
                 let left = tap.left(on, tap.wires.packets.arrival(id));
-                if left <= end {
+                // Captures at agents have control messages.
+                if left <= end && on.packet.control_message().is_none() {
                     self.note(tap, on, ends, [left, end], u32::MAX);
                 }
             }

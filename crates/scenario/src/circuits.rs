@@ -24,8 +24,8 @@ impl CircuitsSpec {
         self.control_latency + frame + self.signals.reaction.times().on_least + way(fabric, 0)
     }
 
-    /// Longest time that schedules or packet rates spend on ports until all hosts have them: a grant
-    /// for each configuration, or a rate for each other host and for its acknowledgements.
+    /// Longest time that schedules or packet rates spend on ports until all hosts have them: a
+    /// grant for each configuration, or a rate for each other host and for its acknowledgements.
     pub fn transfer(&self, fabric: &Fabric, mtu: u32) -> Duration {
         self.control.transfer(fabric, mtu, self.messages(fabric))
     }

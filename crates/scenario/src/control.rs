@@ -1,4 +1,5 @@
-//! How messages between a controller and its hosts travel, and how long a round of them takes.
+//! How messages between a controller and its hosts travel, and how long a round of them takes: on
+//! ports of a control network, or in band.
 
 use crate::signals::longest_path;
 use schemars::JsonSchema;

@@ -305,8 +305,9 @@ impl Setup<'_> {
 
     /// Whether the last hop of a packet needs no event.
     ///
-    /// Samples must see packets in queues, control frames may overtake packets, receive buffers are checked when packets arrive, and a
-    /// multiplexer sends in the order of arrivals. Each of these needs the event.
+    /// Samples must see packets in queues, control frames may overtake packets, receive buffers are
+    /// checked when packets arrive, and a multiplexer sends in the order of arrivals. Each of these
+    /// needs the event.
     fn is_passive(&self, ends: &Endpoints) -> bool {
         ends.is_passive()
             && self.scenario.record.queues_every.is_none()

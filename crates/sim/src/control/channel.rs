@@ -26,7 +26,7 @@ pub enum Delivery {
     Message(Message),
     /// A message reaches the port of its recipient.
     AtPort {
-        /// The message.
+        /// It goes to an agent once the port is through with it.
         message: Message,
         /// Its bytes on the wire.
         bytes: u32,

@@ -421,7 +421,7 @@ impl SlotController {
             Vec::new()
         });
         let later = c.excess(&entries, self.fabric.hosts());
-        // No round of messages may come late only because it has more of them than the usual ones.
+        // A round with more grants than the latency includes starts later, so that none comes late.
         let effective = if effective < now + c.lead() + later { now + c.lead() + later } else { effective };
         let mut schedule = Schedule { round, effective, entries };
         if let Some(change) = change {

@@ -65,7 +65,7 @@ impl Checked {
             return;
         }
         let takes = control.busy(&fabric, each);
-        // What is no time is refused elsewhere.
+        // Other checks refuse periods and slots without length.
         if takes <= until || until <= Duration::ZERO {
             return;
         }

@@ -1,8 +1,8 @@
 //! Control messages in band: frames on the fabric's links that go before all data.
 //!
-//! A control frame overtakes what waits for a link and has not begun. It has room in any queue, is
-//! never marked, and is lost as any frame is: by bit errors and failures. It belongs to no flow, so
-//! the books of packets leave it out; links count it.
+//! On each link, a control frame goes ahead of all data frames whose transmission has not started.
+//! Switches always have room for it and never mark it. Bit errors and failures lose it like any
+//! frame. It belongs to no flow: the tally of packets leaves it out, and only links count it.
 
 use crate::control::ports::Ports;
 use crate::engine::time::SimTime;

@@ -1311,8 +1311,9 @@ class Tcp(Values):
     section 4.6). Default: false in preset `rfc`, true in others.
     """
     prr: bool | None = None
-    """Spread the reduction of a window over its recovery (proportional rate reduction, RFC 9937).
-    Default: false in preset `rfc` and without SACK, true otherwise.
+    """Spread the reduction of a window over a round trip, after losses (proportional rate reduction,
+    RFC 9937) and after marks, as Linux does. Default: false in preset `rfc` and without SACK, true
+    otherwise.
     """
     f_rto: bool | None = None
     """Recognize timeouts without a loss, and undo their effect (F-RTO, RFC 5682). Default: false in

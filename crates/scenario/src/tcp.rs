@@ -56,8 +56,9 @@ pub struct Tcp {
     /// section 4.6). Default: false in preset `rfc`, true in others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub w_max_from_cwnd: Option<bool>,
-    /// Spread the reduction of a window over its recovery (proportional rate reduction, RFC 9937).
-    /// Default: false in preset `rfc` and without SACK, true otherwise.
+    /// Spread the reduction of a window over a round trip, after losses (proportional rate
+    /// reduction, RFC 9937) and after marks, as Linux does. Default: false in preset `rfc` and
+    /// without SACK, true otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prr: Option<bool>,
     /// Recognize timeouts without a loss, and undo their effect (F-RTO, RFC 5682). Default: false

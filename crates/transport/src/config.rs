@@ -71,9 +71,10 @@ pub struct TcpConfig {
     /// 4.7), which may be more than was in flight. Default off: from the bytes in flight, as the
     /// threshold.
     pub w_max_from_cwnd: bool,
-    /// Proportional rate reduction (RFC 9937, which replaces RFC 6937): a fast recovery spreads the
-    /// reduction over the acknowledgements of a round trip. Default off: the window falls at once.
-    /// It needs SACK, and a control that sets a threshold.
+    /// Proportional rate reduction (RFC 9937, which replaces RFC 6937): after a loss or a mark, the
+    /// reduction is spread over the acknowledgements of a round trip. The RFC is about losses;
+    /// Linux does so after marks too (`tcp_enter_cwr`). Default off: the window falls at once. It
+    /// needs SACK, and a control that sets a threshold.
     pub prr: bool,
     /// Forward RTO recovery (RFC 5682): after a timeout, two new segments show whether anything was
     /// lost. If not, the timeout's effect on the window is undone, and nothing more is repeated.

@@ -151,7 +151,7 @@ pub struct Sender {
     usage: usage::Usage,
     congestion: Congestion,
     receive_window: u64,
-    /// The gradual reduction of a fast recovery.
+    /// The gradual reduction of a fast recovery, or after a mark.
     reduction: Option<Box<prr::Prr>>,
     /// The latest timeout, until it is known whether it was needed.
     judged: Option<Box<frto::Frto>>,

@@ -1264,7 +1264,7 @@ class DelayedAck(Values):
 
 @dataclass(kw_only=True)
 class Tcp(Values):
-    """TCP with SACK (RFC 2018, 6675) and 40 B of headers without timestamps."""
+    """TCP with SACK (RFC 2018, 6675) and 40 B of headers, or 52 B with timestamps."""
 
     _key: ClassVar[str] = "tcp"
 
@@ -1288,6 +1288,11 @@ class Tcp(Values):
     """Delayed acknowledgements."""
     sack: bool = True
     """Use selective acknowledgements."""
+    timestamps: bool = False
+    """Add timestamps of 12 B to all headers (RFC 7323), so that round trips are measured after
+    repetitions too, and needless repetitions show earlier (RFC 3522). Their clock ticks each
+    millisecond, as in Linux. Off in all presets; Linux has them on.
+    """
     ecn: bool | None = None
     """Ask switches to mark packets instead of dropping them (RFC 3168); DCTCP always does. Default:
     false; true in preset `datacenter`, except for version 1 of BBR.

@@ -8,14 +8,16 @@ use super::{DUP_THRESH, Record, Repair, Sender};
 use crate::congestion::CongestionControl;
 
 impl Sender {
-    /// Updates repair and timer after an advance. Returns whether the window may grow.
+    /// Updates repair and timer after an advance that echoes a timestamp, or none. Returns whether
+    /// the window may grow.
     ///
     /// It does not grow in fast recovery, nor in a gradual reduction after a mark. That one ends
     /// when data is acknowledged that was sent after the mark's echo, as in Linux. With SACK, the
     /// acknowledgement that ends a recovery belongs to congestion avoidance, in which each one of
     /// new data counts (RFC 5681, section 3.1), as in Linux. Without SACK, RFC 6582 sets the
     /// window.
-    pub(super) fn after_advance(&mut self, now: Time) -> bool {
+    pub(super) fn after_advance(&mut self, now: Time, timestamp_echo: Option<u32>) -> bool {
+        self.judge_recovery(timestamp_echo);
         let mut grow = self.repair != Repair::Fast;
         if self.repair != Repair::None {
             if self.una >= self.recover {

@@ -1267,7 +1267,7 @@ class DelayedAck(Values):
 
 @dataclass(kw_only=True)
 class Tcp(Values):
-    """TCP with SACK (RFC 2018, 6675) and 40 B of headers without timestamps."""
+    """TCP with SACK (RFC 2018, 6675) and 40 B of headers, or 52 B with timestamps."""
 
     _key: ClassVar[str] = "tcp"
 
@@ -1291,6 +1291,11 @@ class Tcp(Values):
     """Delayed acknowledgements."""
     sack: bool = True
     """Use selective acknowledgements."""
+    timestamps: bool = False
+    """Add timestamps of 12 B to all headers (RFC 7323), so that round trips are measured after
+    repetitions too, and needless repetitions show earlier (RFC 3522). Their clock ticks each
+    millisecond, as in Linux. Off in all presets; Linux has them on.
+    """
     ecn: bool | None = None
     """Ask switches to mark packets instead of dropping them (RFC 3168); DCTCP always does. Default:
     false; true in preset `datacenter`, except for version 1 of BBR.
@@ -1314,8 +1319,9 @@ class Tcp(Values):
     section 4.6). Default: false in preset `rfc`, true in others.
     """
     prr: bool | None = None
-    """Spread the reduction of a window over its recovery (proportional rate reduction, RFC 9937).
-    Default: false in preset `rfc` and without SACK, true otherwise.
+    """Spread the reduction of a window over a round trip, after losses (proportional rate reduction,
+    RFC 9937) and after marks, as Linux does. Default: false in preset `rfc` and without SACK, true
+    otherwise.
     """
     f_rto: bool | None = None
     """Recognize timeouts without a loss, and undo their effect (F-RTO, RFC 5682). Default: false in

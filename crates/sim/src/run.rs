@@ -469,7 +469,7 @@ fn transport(scheme: &Scheme, mtu: u32, report_latency: Duration) -> endpoints::
             };
             endpoints::Transport::Raw { header: raw.header.get() as u32, config }
         }
-        Transport::Tcp(tcp) => endpoints::Transport::Tcp(tcp.config(mtu - timeplane_transport::HEADER_BYTES)),
+        Transport::Tcp(tcp) => endpoints::Transport::Tcp(tcp.config(mtu - tcp.header_bytes())),
     }
 }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use timeplane_model::Duration;
 
 use crate::receive_window::FIRST_WINDOW;
+use crate::segment::header_bytes;
 use crate::{CongestionKind, RtoRule};
 
 /// Parameters of a TCP connection, the same for both ends.
@@ -46,6 +47,12 @@ pub struct TcpConfig {
     /// (RFC 8985) do so. Default on. Otherwise only the retransmission timer detects it, as in RFC
     /// 6675; if `min_rto` is many round trips, this makes short queues look bad.
     pub find_lost_repetitions: bool,
+    /// Timestamps (RFC 7323) in each segment and acknowledgement, which are 12 bytes longer
+    /// ([`TcpConfig::header_bytes`]). The retransmission timeout then has a measurement after
+    /// repetitions too. Their echo undoes timeouts and recoveries that repeated nothing lost (Eifel
+    /// detection, RFC 3522), where `f_rto` and `rack` undo them. The clock has ticks of
+    /// [`TIMESTAMP_TICK`](crate::TIMESTAMP_TICK). Default off.
+    pub timestamps: bool,
     /// Explicit congestion notification (RFC 3168). Default off; always on with
     /// [`CongestionKind::Dctcp`].
     pub ecn: bool,
@@ -71,9 +78,10 @@ pub struct TcpConfig {
     /// 4.7), which may be more than was in flight. Default off: from the bytes in flight, as the
     /// threshold.
     pub w_max_from_cwnd: bool,
-    /// Proportional rate reduction (RFC 9937, which replaces RFC 6937): a fast recovery spreads the
-    /// reduction over the acknowledgements of a round trip. Default off: the window falls at once.
-    /// It needs SACK, and a control that sets a threshold.
+    /// Proportional rate reduction (RFC 9937, which replaces RFC 6937): after a loss or a mark, the
+    /// reduction is spread over the acknowledgements of a round trip. The RFC is about losses;
+    /// Linux does so after marks too (`tcp_enter_cwr`). Default off: the window falls at once. It
+    /// needs SACK, and a control that sets a threshold.
     pub prr: bool,
     /// Forward RTO recovery (RFC 5682): after a timeout, two new segments show whether anything was
     /// lost. If not, the timeout's effect on the window is undone, and nothing more is repeated.
@@ -122,6 +130,7 @@ impl Default for TcpConfig {
             byte_counting: false,
             sack: true,
             find_lost_repetitions: true,
+            timestamps: false,
             ecn: false,
             pacing: false,
             handshake: false,
@@ -139,6 +148,10 @@ impl Default for TcpConfig {
 }
 
 impl TcpConfig {
+    /// Bytes of the headers of a data segment: the MSS and this make the MTU.
+    pub const fn header_bytes(&self) -> u32 {
+        header_bytes(self.timestamps)
+    }
     /// The receive window at the start; unlimited if it is `u64::MAX`.
     pub(crate) fn first_window(&self) -> u64 {
         let most = self.receive_window.map_or(u64::MAX, |w| w.max(1));

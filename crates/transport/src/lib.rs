@@ -16,8 +16,8 @@
 //! timer as it is and read the deadline again when it fires. `on_timeout` before the deadline does
 //! nothing.
 //!
-//! Not supported: FIN (a flow ends when all its bytes are acknowledged), urgent data, timestamps,
-//! applications that read slowly, and idle restart. Sequence numbers have 64 bits, start at zero
+//! Not supported: FIN (a flow ends when all its bytes are acknowledged), urgent data, applications
+//! that read slowly, and idle restart. Sequence numbers have 64 bits, start at zero
 //! and do not wrap. A SYN takes no sequence number.
 //!
 //! Invalid input never panics: acknowledgements of bytes that were not sent are ignored.
@@ -34,6 +34,7 @@ mod rtt;
 mod sack;
 mod segment;
 mod sender;
+mod timestamps;
 
 pub use config::{DelayedAck, TcpConfig};
 pub use congestion::CongestionKind;
@@ -41,5 +42,8 @@ pub use raw::{MAX_MISSING, RawConfig, RawFrame, RawReceiver, RawSender, RepairRe
 pub use receiver::Receiver;
 pub use rtt::{RtoRule, RttEstimator};
 pub use sack::{Range, RangeSet};
-pub use segment::{Ack, Arrival, HEADER_BYTES, MAX_SACK_BLOCKS, SackBlocks, Segment, ack_options_bytes};
+pub use segment::{
+    Ack, Arrival, HEADER_BYTES, MAX_SACK_BLOCKS, SackBlocks, Segment, TIMESTAMP_BYTES, ack_options_bytes,
+};
 pub use sender::{Sender, Steering};
+pub use timestamps::TIMESTAMP_TICK;

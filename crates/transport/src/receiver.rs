@@ -5,6 +5,7 @@
 use timeplane_model::{Duration, Time};
 
 use crate::receive_window::ReceiveWindow;
+use crate::timestamps::Recent;
 use crate::{Ack, Arrival, CongestionKind, MAX_SACK_BLOCKS, Range, RangeSet, SackBlocks, TcpConfig};
 
 /// Receives one flow of known length: reassembly, acknowledgements, SACK blocks, ECN echo.
@@ -41,6 +42,8 @@ pub struct Receiver {
     ecn: bool,
     /// The receive window, if it grows.
     window: Option<Box<ReceiveWindow>>,
+    /// What to echo, with timestamps.
+    recent: Option<Recent>,
 }
 
 impl Receiver {
@@ -63,6 +66,7 @@ impl Receiver {
             reports: config.sack && config.rack,
             ecn: config.uses_ecn(),
             window: ReceiveWindow::new(config).map(Box::new),
+            recent: config.timestamps.then(Recent::default),
         }
     }
 
@@ -72,13 +76,15 @@ impl Receiver {
     /// [`Receiver::deadline`]. Bytes beyond the flow's end are ignored.
     pub fn on_segment(&mut self, now: Time, segment: &Arrival) -> Option<Ack> {
         if segment.syn {
-            return Some(Ack { ack: self.next, syn: true, ..Ack::default() });
+            self.take_timestamp(segment);
+            return Some(Ack { ack: self.next, syn: true, timestamp_echo: self.timestamp_echo(), ..Ack::default() });
         }
         let end = segment.seq.saturating_add(u64::from(segment.len)).min(self.bytes);
         if segment.seq >= end {
             return None;
         }
         let earlier = if self.ecn { self.take_mark(segment) } else { None };
+        self.take_timestamp(segment);
 
         let at_once = if segment.seq <= self.next && end > self.next {
             self.next = end;
@@ -153,6 +159,19 @@ impl Receiver {
         None
     }
 
+    fn take_timestamp(&mut self, segment: &Arrival) {
+        if let Some(recent) = &mut self.recent
+            && let Some(timestamp) = segment.timestamp
+        {
+            recent.take(timestamp, segment.seq);
+        }
+    }
+
+    fn timestamp_echo(&mut self) -> Option<u32> {
+        let next = self.next;
+        self.recent.as_mut().map(|recent| recent.echo(next))
+    }
+
     /// Hands on bytes that are no longer above a gap.
     fn take_held(&mut self) {
         if let Some(first) = self.held.as_slice().first().filter(|r| r.start <= self.next) {
@@ -187,7 +206,7 @@ impl Receiver {
         let nothing = (self.held.is_empty() && self.duplicate.is_none()) || !self.sack;
         let sacks = if nothing { SackBlocks::NONE } else { self.blocks() };
         let window = self.window.as_ref().and_then(|window| window.offer());
-        Ack { ack: self.next, sacks, ece: self.echo, syn: false, window }
+        Ack { ack: self.next, sacks, ece: self.echo, syn: false, window, timestamp_echo: self.timestamp_echo() }
     }
 
     /// The duplicate to report (RFC 2883), and the blocks of the latest arrivals, latest first (RFC
@@ -215,7 +234,7 @@ mod tests {
     use super::*;
 
     fn data(seq: u64) -> Arrival {
-        Arrival { seq, len: 10, syn: false, cwr: false, ce: false }
+        Arrival { seq, len: 10, syn: false, cwr: false, ce: false, timestamp: None }
     }
 
     fn blocks(ack: Option<Ack>) -> Vec<(u64, u64)> {
@@ -295,6 +314,65 @@ mod tests {
         assert!(arrive(20, false, false));
         assert!(!arrive(30, false, true));
         assert!(arrive(40, true, true));
+    }
+
+    /// The segments A to E of RFC 7323, section 4.3, with the timestamps 1 to 5: what arrives, and
+    /// what is acknowledged and echoed.
+    fn echoes(segments: u32, order: &[u64]) -> Vec<Option<(u64, u32)>> {
+        let mut config = TcpConfig { timestamps: true, ..TcpConfig::default() };
+        config.delayed_ack.segments = segments;
+        let mut r = Receiver::new(&config, 1_000);
+        let arrivals = order.iter().map(|&i| Arrival { timestamp: Some(i as u32), ..data(10 * (i - 1)) });
+        let acks = arrivals.map(|arrival| r.on_segment(Time::ZERO, &arrival));
+        acks.map(|ack| ack.map(|a| (a.ack / 10, a.timestamp_echo.expect("the option")))).collect()
+    }
+
+    /// Its first example: acknowledgements are delayed.
+    #[test]
+    fn echoes_the_earliest_segment_of_a_delayed_acknowledgement() {
+        assert_eq!(echoes(3, &[1, 2, 3]), [None, None, Some((3, 1))]);
+        assert_eq!(echoes(3, &[1, 2, 3, 4, 5, 6])[5], Some((6, 4)));
+    }
+
+    /// Its second example: segments arrive out of order, and each is acknowledged.
+    #[test]
+    fn echoes_the_last_segment_in_order_until_a_hole_is_filled() {
+        let expected = [(1, 1), (1, 1), (3, 2), (3, 2), (5, 4)];
+        assert_eq!(echoes(1, &[1, 3, 2, 5, 4]), expected.map(Some));
+        // Before the first segment, there is nothing to echo.
+        assert_eq!(echoes(1, &[2, 1]), [Some((0, 0)), Some((2, 1))]);
+    }
+
+    /// Old duplicates have older timestamps, which are not echoed; a needless repetition has a
+    /// newer one, which is.
+    #[test]
+    fn old_timestamps_are_not_echoed() {
+        let mut r = Receiver::new(&TcpConfig { timestamps: true, ..TcpConfig::default() }, 1_000);
+        let syn = Arrival { syn: true, len: 0, timestamp: Some(7), ..data(0) };
+        assert_eq!(r.on_segment(Time::ZERO, &syn).and_then(|a| a.timestamp_echo), Some(7));
+        let mut arrive = |seq, timestamp| {
+            let arrival = Arrival { timestamp: Some(timestamp), ..data(seq) };
+            r.on_segment(Time::ZERO, &arrival).and_then(|a| a.timestamp_echo)
+        };
+        assert_eq!([arrive(0, 8), arrive(10, 8)], [None, Some(8)]);
+        assert_eq!([arrive(0, 7), arrive(0, 9)], [Some(8), Some(9)]);
+        // Without the option, a timestamp is ignored.
+        let mut r = Receiver::new(&TcpConfig::default(), 1_000);
+        assert_eq!(r.on_segment(Time::ZERO, &syn).map(|a| (a.timestamp_echo, a.wire_bytes())), Some((None, 40)));
+    }
+
+    /// The acknowledgement of what came before a change of the mark echoes its own timestamp.
+    #[test]
+    fn dctcp_echoes_the_timestamp_before_the_mark_changes() {
+        let config = TcpConfig { congestion: CongestionKind::Dctcp, timestamps: true, ..TcpConfig::default() };
+        let mut r = Receiver::new(&config, 1_000);
+        let mut arrive = |seq, ce, timestamp| {
+            let arrival = Arrival { ce, timestamp: Some(timestamp), ..data(seq) };
+            r.on_segment(Time::ZERO, &arrival).map(|a| (a.ack, a.ece, a.timestamp_echo))
+        };
+        assert_eq!(arrive(0, false, 1), None);
+        assert_eq!(arrive(10, true, 2), Some((10, false, Some(1))));
+        assert_eq!(arrive(20, true, 3), Some((30, true, Some(2))));
     }
 
     #[test]

@@ -9,9 +9,13 @@ use crate::Range;
 
 /// Bytes of the headers of every segment: IPv4 (20) and TCP (20).
 ///
-/// There are no options: neither timestamps (RFC 7323) nor those of a SYN. SACK blocks add to it,
-/// see [`ack_options_bytes`].
+/// Timestamps add [`TIMESTAMP_BYTES`], and SACK blocks add what [`ack_options_bytes`] says. Other
+/// options of a SYN are left out.
 pub const HEADER_BYTES: u32 = 40;
+
+/// Bytes of the timestamp option in every header, where it is used: ten, padded to words (RFC 7323,
+/// appendix A).
+pub const TIMESTAMP_BYTES: u32 = 12;
 
 /// The most SACK blocks of one acknowledgement. RFC 2018, section 3, allows four without timestamps
 /// and three with them; nearly all hosts send three.
@@ -41,12 +45,24 @@ pub struct Segment {
     pub ect: bool,
     /// Repeats bytes that were sent before.
     pub retransmission: bool,
+    /// When it was sent, in ticks of [`TIMESTAMP_TICK`](crate::TIMESTAMP_TICK), with
+    /// [`timestamps`](crate::TcpConfig::timestamps).
+    pub timestamp: Option<u32>,
+}
+
+/// Bytes of the headers, without SACK blocks.
+pub(crate) const fn header_bytes(has_timestamp: bool) -> u32 {
+    HEADER_BYTES + if has_timestamp { TIMESTAMP_BYTES } else { 0 }
 }
 
 impl Segment {
+    /// Bytes of the payload, and of the IPv4 and TCP headers with options, without link framing.
+    pub const fn wire_bytes(&self) -> u32 {
+        header_bytes(self.timestamp.is_some()) + self.len
+    }
     /// The segment as it arrives at the receiver; `ce` if a queue has marked it.
     pub const fn arrival(&self, ce: bool) -> Arrival {
-        Arrival { seq: self.seq, len: self.len, syn: self.syn, cwr: self.cwr, ce }
+        Arrival { seq: self.seq, len: self.len, syn: self.syn, cwr: self.cwr, ce, timestamp: self.timestamp }
     }
 }
 
@@ -63,6 +79,8 @@ pub struct Arrival {
     pub cwr: bool,
     /// Congestion experienced: a queue marked the packet.
     pub ce: bool,
+    /// The sender's timestamp.
+    pub timestamp: Option<u32>,
 }
 
 /// An acknowledgement.
@@ -81,6 +99,9 @@ pub struct Ack {
     pub syn: bool,
     /// Bytes above `ack` that may be sent; `None` while that is what the connection began with.
     pub window: Option<NonZeroU32>,
+    /// The timestamp that it echoes (RFC 7323, section 4.3), zero if it has none to echo. `None`
+    /// without the option.
+    pub timestamp_echo: Option<u32>,
 }
 
 impl Ack {
@@ -94,7 +115,7 @@ impl Ack {
 
     /// Bytes of the IPv4 and TCP headers with options, without link framing.
     pub const fn wire_bytes(&self) -> u32 {
-        HEADER_BYTES + ack_options_bytes(self.sacks.len as u32)
+        header_bytes(self.timestamp_echo.is_some()) + ack_options_bytes(self.sacks.len as u32)
     }
 }
 
@@ -141,5 +162,8 @@ mod tests {
             assert_eq!(ack.sacks.push(Range { start: n, end: n + 1 }), n < 3);
         }
         assert_eq!((ack.sacks.len(), ack.wire_bytes()), (3, 68));
+        // A header has at most 60 bytes (RFC 9293, section 3.1).
+        ack.timestamp_echo = Some(0);
+        assert_eq!(ack.wire_bytes(), 20 + 60);
     }
 }

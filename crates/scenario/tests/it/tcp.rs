@@ -62,12 +62,29 @@ fn presets_set_what_they_say() {
     assert_eq!(config(json!({ "preset": "linux", "sack": false })), plain, "three of them need SACK");
 }
 
+/// Packets of the MTU have less payload with timestamps.
+#[test]
+fn timestamps_take_room_for_payload() {
+    for (timestamps, header) in [(false, 40), (true, 52)] {
+        for preset in ["rfc", "linux", "datacenter"] {
+            let table = json!({ "preset": preset, "timestamps": timestamps });
+            let tcp: Tcp = serde_json::from_value(table.clone()).unwrap();
+            assert_eq!((tcp.header_bytes(), config(table).header_bytes()), (header, header));
+        }
+    }
+    assert!([TcpPreset::Rfc, TcpPreset::Linux, TcpPreset::Datacenter].iter().all(|&preset| {
+        let tcp = Tcp { preset: Some(preset), ..Tcp::default() };
+        !tcp.config(1_460).timestamps
+    }));
+}
+
 #[test]
 fn a_key_beside_a_preset_wins() {
     let linux = linux();
     for (key, value, expected) in [
         ("min_rto", json!("1 s"), TcpConfig { min_rto: Duration::from_secs(1), ..linux }),
         ("rto", json!("rfc"), TcpConfig { rto: RtoRule::Rfc, ..linux }),
+        ("timestamps", json!(true), TcpConfig { timestamps: true, ..linux }),
         ("ecn", json!(true), TcpConfig { ecn: true, ..linux }),
         ("hystart", json!(false), TcpConfig { hystart: false, ..linux }),
         ("limited_growth", json!(false), TcpConfig { limited_growth: false, ..linux }),
@@ -130,6 +147,7 @@ proptest! {
         min_rto in maybe((1i64..10_000).prop_map(Duration::from_us)),
         rto in maybe(prop::sample::select(vec![RtoRule::Rfc, RtoRule::Linux])),
         switches in prop::collection::vec(maybe(any::<bool>()), 10),
+        timestamps: bool,
     ) {
         let tcp = Tcp {
             preset,
@@ -145,6 +163,7 @@ proptest! {
             tail_loss_probe: switches[7],
             window_growth: switches[8],
             byte_counting: switches[9],
+            timestamps,
             ..Tcp::default()
         };
         let json = serde_json::to_value(tcp).unwrap();

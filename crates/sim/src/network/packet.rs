@@ -19,7 +19,7 @@ pub struct Packet {
     pub bytes: u32,
     /// The first byte of its payload, or its acknowledgement number.
     pub seq: u64,
-    /// The place of an acknowledgement's options, or `NO_OPTIONS`.
+    /// The place of an acknowledgement's options, or the timestamp of data, or `NO_OPTIONS`.
     pub options: u32,
     /// The path tag plus one; 0 leaves the choice to ECMP. Circuits and flyways have values of
     /// their own.
@@ -36,6 +36,12 @@ impl Packet {
     #[inline]
     pub const fn class(&self) -> u8 {
         (self.flags >> flags::CLASS_SHIFT) as u8
+    }
+
+    /// The timestamp of TCP's data, if it has one.
+    #[inline]
+    pub const fn timestamp(&self) -> Option<u32> {
+        if self.flags & flags::ACK != 0 || self.options == NO_OPTIONS { None } else { Some(self.options) }
     }
 }
 

@@ -336,7 +336,7 @@ proptest! {
         ]),
         scheme in prop::sample::select(vec![
             "transport.datagrams = {}", "transport.raw = {}", "transport.tcp = {}",
-            "transport.tcp = { handshake = true, sack = true }",
+            "transport.tcp = { handshake = true, sack = true }", "transport.tcp = { timestamps = true }",
             "transport.raw = {}\nplan.tdma = { slot = \"100 us\", guard = \"15 us\" }",
             "transport.datagrams = {}\nplan.tdma = { slot = \"80 us\", guard = \"20 us\", clock_error = \"30 us\" }",
             "transport.tcp = {}\nplan.tdma = { slot = \"100 us\", guard = \"15 us\" }",

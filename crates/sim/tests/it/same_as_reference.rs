@@ -254,6 +254,8 @@ fn ends(case: &Case, fabric: &Arc<Fabric>) -> Endpoints {
     let transport = match case.tcp {
         None => Transport::Datagrams,
         Some(congestion) => Transport::Tcp(TcpConfig {
+            timestamps: case.fair,
+            mss: if case.fair { 1_448 } else { 1_460 },
             congestion,
             min_rto: Duration::from_ms(2),
             initial_rto: Duration::from_ms(5),

@@ -346,6 +346,19 @@ fn flows_share_a_link() {
     }
 }
 
+/// One flow alone has the link: its goodput is the payload's share of full frames, which is smaller
+/// with timestamps of 12 B.
+#[test]
+fn timestamps_take_their_share_of_the_link() {
+    for (timestamps, mss) in [(false, 1460.0), (true, 1448.0)] {
+        let rest = format!("timestamps = {timestamps}\n[window]\nmeasure = \"5 s\"\ndrain = \"0 s\"");
+        let text = incast(1, "cubic", "1 Gb/s", r#"buffer.per_port = "300 kB""#, &rest);
+        let ran = run(&text, "tcp", 1);
+        let goodput = ran.column("flows", "received_bytes")[0] as f64 * 8.0 / (5.0 - 0.01);
+        assert!((goodput / (1e9 * mss / FRAME) - 1.0).abs() < 0.002, "{goodput} with {mss} B of payload");
+    }
+}
+
 /// Two long flows, one in each direction over a wire of 1 Gb/s and 5 ms on which a segment in a
 /// hundred is lost: BBR fills it, and version 3 mostly; CUBIC does not.
 #[test]

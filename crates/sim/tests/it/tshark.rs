@@ -727,6 +727,8 @@ fn captured(name: &str, control: &str) -> Vec<Shown> {
         "tcp.checksum.status",
         "tcp.stream",
         "tcp.len",
+        "tcp.options.timestamp.tsval",
+        "tcp.options.timestamp.tsecr",
         "udp.stream",
         "udp.length",
         "timeplane.kind",
@@ -770,15 +772,26 @@ fn by_stream(all: &[Shown], stream: &str, bytes: &str, header: u64) -> BTreeMap<
 
 #[test]
 fn tcp_of_a_run_is_tcp() {
-    let all = captured("tcp", "transport.tcp = { handshake = true }");
-    check_shown(&all);
-    assert!(all.iter().all(|s| s.of["_ws.col.Protocol"] == "TCP"));
-    // Two flows out and two in, of 50 kB each, without losses.
-    let sums = by_stream(&all, "tcp.stream", "tcp.len", 0);
-    assert_eq!(sums.into_values().collect::<Vec<_>>(), [50_000; 4]);
-    // An acknowledgement is complete, so its checksum can be verified.
-    let acknowledgements: Vec<_> = all.iter().filter(|s| s.of["tcp.len"] == "0").collect();
-    assert!(acknowledgements.len() > 20 && acknowledgements.iter().all(|s| s.of["tcp.checksum.status"] == "1"));
+    for timestamps in [false, true] {
+        let all = captured("tcp", &format!("transport.tcp = {{ handshake = true, timestamps = {timestamps} }}"));
+        check_shown(&all);
+        assert!(all.iter().all(|s| s.of["_ws.col.Protocol"] == "TCP"));
+        // Two flows out and two in, of 50 kB each, without losses.
+        let sums = by_stream(&all, "tcp.stream", "tcp.len", 0);
+        assert_eq!(sums.into_values().collect::<Vec<_>>(), [50_000; 4]);
+        // An acknowledgement is complete, so its checksum can be verified.
+        let (bare, full): (Vec<_>, Vec<_>) = all.iter().partition(|s| s.of["tcp.len"] == "0");
+        assert!(bare.len() > 20 && bare.iter().all(|s| s.of["tcp.checksum.status"] == "1"));
+        // The run takes less than a tick, so data has the clock's first reading, and all but the
+        // SYNs echo it.
+        let options =
+            |s: &Shown| ["tsval", "tsecr"].map(|v| s.of[format!("tcp.options.timestamp.{v}").as_str()].clone());
+        let expected = |value: [&'static str; 2]| if timestamps { value } else { ["", ""] };
+        assert!(full.iter().all(|s| options(s) == expected(["1", "0"])));
+        assert!(bare.iter().all(|s| [["1", "0"], ["0", "1"]].map(expected).iter().any(|e| options(s) == *e)));
+        let largest = full.iter().map(|s| s.of["tcp.len"].parse::<u32>().expect("a number")).max();
+        assert_eq!(largest, Some(if timestamps { 1_448 } else { 1_460 }));
+    }
 }
 
 #[test]

@@ -2,10 +2,13 @@
 //!
 //! After a timeout, everything outstanding counts as lost. If it was only late, its
 //! acknowledgements would make the sender repeat all of it. F-RTO repeats the first segment, sends
-//! two new ones, and lets the next acknowledgement decide.
+//! two new ones, and lets the next acknowledgement decide. With timestamps, the first
+//! acknowledgement that advances decides, if it echoes one from before the repetition (Eifel
+//! detection, RFC 3522).
 
 use super::{Repair, Sender};
 use crate::congestion::{Congestion, CongestionControl, Window};
+use crate::{Ack, timestamps};
 
 /// How many new segments are sent before the decision (section 2.1, step 2b).
 const NEW_SEGMENTS: u64 = 2;
@@ -20,6 +23,9 @@ pub(super) struct Frto {
     recover: u64,
     /// The repetition was acknowledged, and new data may be sent: step 3.
     probing: bool,
+    /// The timestamp of the first repetition, until an acknowledgement advances: `RetransmitTS` of
+    /// RFC 3522.
+    repeated: Option<u32>,
     cwr_due: bool,
     window: Window,
     /// `None` for a control that models the path: it keeps its model, and is told.
@@ -37,6 +43,7 @@ impl Sender {
             Box::new(Frto {
                 recover: self.next,
                 probing: false,
+                repeated: None,
                 cwr_due: self.cwr_due,
                 window: self.window,
                 congestion: self.delivery.is_none().then(|| self.congestion.clone()),
@@ -51,10 +58,17 @@ impl Sender {
         Some(frto.probing && self.next < frto.recover + NEW_SEGMENTS * mss)
     }
 
-    /// Handles an acknowledgement that delivers `delivered` bytes; `advanced` if it is cumulative.
-    /// These are steps 2 and 3 of section 3.1 with SACK, and of section 2.1 without.
-    pub(super) fn judge_timeout(&mut self, delivered: u64, advanced: bool) {
+    /// Handles an acknowledgement that delivers `delivered` bytes; `advance` is the acknowledgement
+    /// if it is cumulative. These are steps 2 and 3 of section 3.1 with SACK, and of section 2.1
+    /// without.
+    pub(super) fn judge_timeout(&mut self, delivered: u64, advance: Option<&Ack>) {
         let Some(frto) = &mut self.judged else { return };
+        if let Some(ack) = advance
+            && timestamps::shows_earlier(frto.repeated.take(), ack.timestamp_echo)
+        {
+            self.undo_timeout();
+            return;
+        }
         let highest = self.sacked.as_slice().last().map_or(self.una, |r| r.end.max(self.una));
         if self.repair != Repair::Timeout {
             // All that was sent before the timeout has arrived.
@@ -68,13 +82,20 @@ impl Sender {
                 self.judged = None;
                 self.window.cwnd = WINDOW_AFTER_LOSS * u64::from(self.window.mss);
             }
-        } else if advanced {
+        } else if advance.is_some() {
             frto.probing = true;
             if !self.has_new_data() {
                 self.judged = None;
             }
         } else if !self.sack {
             self.judged = None;
+        }
+    }
+
+    /// Notes the timestamp of a repetition after a timeout.
+    pub(super) fn note_timestamp(&mut self, timestamp: Option<u32>) {
+        if let Some(frto) = &mut self.judged {
+            frto.repeated = frto.repeated.or(timestamp);
         }
     }
 

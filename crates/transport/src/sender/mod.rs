@@ -24,7 +24,7 @@ use timeplane_model::{Duration, Time};
 use crate::congestion::{Acked, Congestion, CongestionControl, Window};
 use crate::delivery::Delivery;
 use crate::rtt::RttEstimator;
-use crate::{Ack, CongestionKind, RangeSet, Segment, TcpConfig};
+use crate::{Ack, RangeSet, Segment, TcpConfig};
 
 /// How many duplicates, or segments acknowledged above it, make a segment count as lost (RFC 5681,
 /// RFC 6675).
@@ -151,7 +151,7 @@ pub struct Sender {
     usage: usage::Usage,
     congestion: Congestion,
     receive_window: u64,
-    /// The gradual reduction of a fast recovery.
+    /// The gradual reduction of a fast recovery, or after a mark.
     reduction: Option<Box<prr::Prr>>,
     /// The latest timeout, until it is known whether it was needed.
     judged: Option<Box<frto::Frto>>,
@@ -196,7 +196,6 @@ pub struct Sender {
     sack: bool,
     repeat_twice: bool,
     ecn: bool,
-    ecn_always: bool,
     /// Whether segments are paced now.
     pacing: bool,
     /// Whether segments are paced without steering.
@@ -208,6 +207,7 @@ pub struct Sender {
     /// Sending must be noted, because of `starved` or a control that models the path.
     watched: bool,
     handshake: bool,
+    timestamps: bool,
 }
 
 /// Room for the records of a short flow, or of the first window after a round trip of slow start.
@@ -276,13 +276,13 @@ impl Sender {
             sack: config.sack,
             repeat_twice: config.sack && config.find_lost_repetitions && !rack,
             ecn: config.uses_ecn(),
-            ecn_always: config.congestion == CongestionKind::Dctcp,
             pacing: config.pacing || models,
             paces_itself: config.pacing || models,
             stopped: false,
             starved: false,
             watched: models,
             handshake: config.handshake,
+            timestamps: config.timestamps,
         }
     }
 
@@ -401,7 +401,7 @@ impl Sender {
         let mut sample = None;
         self.take_window(ack, acked);
         if acked > 0 {
-            sample = self.advance(now, ack.ack);
+            sample = self.advance(now, ack);
         }
         if self.sack && !(ack.sacks.is_empty() && self.sacked.is_empty()) {
             self.take_sacks(now, &ack.sacks);
@@ -410,7 +410,7 @@ impl Sender {
         if acked > 0 {
             self.congestion.on_feedback(acked, ack.ece, self.una, self.next);
             let recovering = self.repair == Repair::Fast;
-            let may_grow = self.after_advance(now);
+            let may_grow = self.after_advance(now, ack.timestamp_echo);
             let echoed = self.ecn && ack.ece;
             if echoed {
                 self.on_echo(now, outstanding);
@@ -443,7 +443,7 @@ impl Sender {
             self.on_duplicate(now, outstanding);
         }
         if self.judged.is_some() && (acked > 0 || duplicate) {
-            self.judge_timeout(self.delivered - delivered, acked > 0);
+            self.judge_timeout(self.delivered - delivered, (acked > 0).then_some(ack));
         }
         self.judge_probe(now, ack, acked > 0, outstanding);
         if self.sack && self.repair == Repair::None && self.has_losses() {
@@ -481,7 +481,8 @@ impl Sender {
         // No data is paced before the connection is open: `release` keeps when the SYN left.
         self.release = now;
         self.arm(now);
-        Some(Segment { seq: 0, len: 0, syn: true, cwr: false, ect: self.ecn_always, retransmission: self.syn_repeated })
+        let (ect, retransmission, timestamp) = (self.is_always_capable(), self.syn_repeated, self.timestamp(now));
+        Some(Segment { seq: 0, len: 0, syn: true, cwr: false, ect, retransmission, timestamp })
     }
 
     fn on_syn_ack(&mut self, now: Time, ack: &Ack) {
@@ -622,7 +623,7 @@ impl Sender {
         self.schedule_probe(now);
         self.pace(now, len);
         let cwr = core::mem::take(&mut self.cwr_due);
-        Segment { seq, len, syn: false, cwr, ect: self.ecn, retransmission: false }
+        Segment { seq, len, syn: false, cwr, ect: self.ecn, retransmission: false, timestamp: self.timestamp(now) }
     }
 
     fn send_again(&mut self, now: Time, seq: u64) -> Segment {
@@ -647,7 +648,14 @@ impl Sender {
             self.arm(now);
         }
         self.pace(now, len);
-        Segment { seq, len, syn: false, cwr: false, ect: self.ecn_always, retransmission: true }
+        let (ect, timestamp) = (self.is_always_capable(), self.timestamp(now));
+        self.note_timestamp(timestamp);
+        Segment { seq, len, syn: false, cwr: false, ect, retransmission: true, timestamp }
+    }
+
+    /// Whether repetitions and SYNs are ECN-capable too (RFC 8257, section 3.5).
+    fn is_always_capable(&self) -> bool {
+        matches!(self.congestion, Congestion::Dctcp(_))
     }
 
     fn arm(&mut self, now: Time) {

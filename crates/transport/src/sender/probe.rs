@@ -120,6 +120,7 @@ impl Sender {
             probing.end = None;
             if self.una >= self.reduced_below {
                 let flight = self.flight(outstanding);
+                self.end_reduction();
                 self.congestion.on_loss(&mut self.window, flight, now);
                 self.reduced_below = self.next;
                 self.cwr_due = self.ecn;

@@ -1,11 +1,12 @@
-//! Proportional rate reduction: how much to send during a recovery (RFC 9937, RFC 6937).
+//! Proportional rate reduction: how much to send while the window falls (RFC 9937, RFC 6937).
 //!
 //! Without it the window falls at once: the sender is silent until enough has left the network, and
-//! sends bursts where a lot is lost.
+//! sends bursts where a lot is lost. The RFCs are about recoveries from losses. After a mark, the
+//! window falls in the same way over the next round trip, as in Linux (`tcp_enter_cwr`).
 
-use super::{Repair, Sender};
+use super::Sender;
 
-/// The state of a recovery, with the names of RFC 9937, section 6.
+/// The state of a recovery, or of a reduction after a mark, with the names of RFC 9937, section 6.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Prr {
     /// `prr_delivered`: bytes delivered during the recovery.
@@ -47,7 +48,8 @@ impl Prr {
             let conserved = self.delivered.saturating_sub(self.out).max(delivered);
             (conserved + if is_safe { mss } else { 0 }).min(target - in_flight)
         };
-        // A recovery starts with a repetition.
+        // A recovery starts with a repetition. A reduction after a mark starts with a segment that
+        // tells the receiver of it.
         Some(if self.out == 0 && count == 0 { mss } else { count })
     }
 }
@@ -86,7 +88,7 @@ impl Sender {
 
     /// Ends the reduction, with the window at its target.
     pub(super) fn end_reduction(&mut self) {
-        if self.reduction.take().is_some() && self.repair == Repair::Fast {
+        if self.reduction.take().is_some() {
             self.window.cwnd = self.window.ssthresh;
         }
     }

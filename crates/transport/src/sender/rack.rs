@@ -242,7 +242,7 @@ impl Sender {
     pub(super) fn note_repetition(&mut self, now: Time, seq: u64) {
         if let Some(rack) = &mut self.rack {
             rack.repeats.push_back((now, seq));
-            self.note_repetition_to_undo();
+            self.note_repetition_to_undo(now);
         }
     }
 

@@ -8,12 +8,16 @@ use super::{DUP_THRESH, Record, Repair, Sender};
 use crate::congestion::CongestionControl;
 
 impl Sender {
-    /// Updates repair and timer after an advance. Returns whether the window may grow.
+    /// Updates repair and timer after an advance that echoes a timestamp, or none. Returns whether
+    /// the window may grow.
     ///
-    /// It does not grow in fast recovery. With SACK, the acknowledgement that ends a recovery
-    /// belongs to congestion avoidance, in which each one of new data counts (RFC 5681, section
-    /// 3.1), as in Linux. Without SACK, RFC 6582 sets the window.
-    pub(super) fn after_advance(&mut self, now: Time) -> bool {
+    /// It does not grow in fast recovery, nor in a gradual reduction after a mark. That one ends
+    /// when data is acknowledged that was sent after the mark's echo, as in Linux. With SACK, the
+    /// acknowledgement that ends a recovery belongs to congestion avoidance, in which each one of
+    /// new data counts (RFC 5681, section 3.1), as in Linux. Without SACK, RFC 6582 sets the
+    /// window.
+    pub(super) fn after_advance(&mut self, now: Time, timestamp_echo: Option<u32>) -> bool {
+        self.judge_recovery(timestamp_echo);
         let mut grow = self.repair != Repair::Fast;
         if self.repair != Repair::None {
             if self.una >= self.recover {
@@ -37,6 +41,11 @@ impl Sender {
                 self.arm(now);
                 self.partial_seen = true;
                 return false;
+            }
+        } else if self.reduction.is_some() {
+            grow = self.una > self.reduced_below;
+            if grow {
+                self.end_reduction();
             }
         }
         grow &= self.una < self.bytes;
@@ -101,6 +110,8 @@ impl Sender {
             self.congestion.on_ecn(&mut self.window, flight, now);
             self.reduced_below = self.next;
             self.cwr_due = true;
+            self.undo = None;
+            self.begin_reduction();
         }
     }
 
@@ -123,8 +134,10 @@ impl Sender {
         self.partial_seen = false;
         self.rescued = false;
         // At most one reduction per window of data, by marks or losses (RFC 3168, section 6.1.2).
+        // A loss after a mark in the same window continues the mark's reduction.
         if self.una >= self.reduced_below {
             let flight = self.flight(outstanding);
+            self.end_reduction();
             self.keep_for_undo();
             self.congestion.on_loss(&mut self.window, flight, now);
             self.cwr_due = self.ecn;
@@ -158,6 +171,9 @@ impl Sender {
     /// segments that were sent late are not lost yet.
     pub(super) fn collapse(&mut self, now: Time) {
         let flight = self.flight(self.next - self.una);
+        if self.repair == Repair::None {
+            self.end_reduction();
+        }
         self.begin_judging();
         self.reduction = None;
         self.undo = None;

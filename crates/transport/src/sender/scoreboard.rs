@@ -5,15 +5,17 @@
 use timeplane_model::{Duration, Time};
 
 use super::{Candidate, DUP_THRESH, Repair, Sender};
-use crate::Range;
+use crate::{Ack, Range, timestamps};
 
 impl Sender {
     /// Notes that everything below `ack` has arrived. Returns the measured round-trip time, if any.
     ///
     /// It is that of the highest segment that is acknowledged now and was not selectively before,
     /// as its arrival caused the acknowledgement. There is none if any of them was sent twice
-    /// (Karn).
-    pub(super) fn advance(&mut self, now: Time, ack: u64) -> Option<Duration> {
+    /// (Karn). The retransmission timeout then takes the time since the echoed timestamp, if there
+    /// is one (RTTM of RFC 7323, section 4.1).
+    pub(super) fn advance(&mut self, now: Time, ack: &Ack) -> Option<Duration> {
+        let Ack { ack, timestamp_echo, .. } = *ack;
         let mss = u64::from(self.window.mss);
         self.una = ack;
         self.duplicates = 0;
@@ -64,7 +66,8 @@ impl Sender {
             self.sacked.remove_below(self.head);
         }
         let sample = sent.filter(|_| !repeated).map(|sent| now - sent);
-        if let Some(rtt) = sample {
+        let echoed = || timestamps::since(timestamp_echo.filter(|&echo| echo > 0)?, now);
+        if let Some(rtt) = sample.or_else(echoed) {
             self.rtt.sample(rtt, self.una, self.next);
         }
         sample

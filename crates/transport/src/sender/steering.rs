@@ -5,15 +5,15 @@
 use timeplane_model::{Duration, Rate, Time};
 
 use super::{Connection, Repair, Sender};
-use crate::HEADER_BYTES;
 use crate::congestion::{Acked, CongestionControl};
+use crate::segment::header_bytes;
 
 /// A command for [`Sender::steer`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Steering {
     /// The congestion window in bytes. Less than a segment counts as one; zero stops the sender.
     pub window: u64,
-    /// The highest rate of segments, including headers ([`HEADER_BYTES`]); zero stops the sender.
+    /// The highest rate of segments, including their headers; zero stops the sender.
     /// `None` leaves pacing as it was.
     pub rate: Option<Rate>,
     /// Restores the window after each loss recovery and ignores ECN echoes. Otherwise a recovery's
@@ -128,7 +128,7 @@ impl Sender {
     /// measurement.
     pub(super) fn spacing(&self, len: u32) -> Duration {
         if let Some(rate) = self.steered.as_ref().and_then(|s| s.order.rate) {
-            return time_at(rate, u64::from(len) + u64::from(HEADER_BYTES));
+            return time_at(rate, u64::from(len) + u64::from(header_bytes(self.timestamps)));
         }
         if let Some(rate) = self.congestion.pacing_rate() {
             return time_at(rate, u64::from(len));

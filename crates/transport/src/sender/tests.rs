@@ -48,10 +48,11 @@ proptest! {
         sack: bool,
         linux: bool,
         rack: bool,
+        timestamps: bool,
         steps in prop::collection::vec((0u64..64, 0u64..10, 0u64..64, 1u64..8, 0u8..8), 1..80),
     ) {
         let options = TcpConfig { limited_growth: linux, prr: linux, f_rto: linux, ..TcpConfig::default() };
-        let options = TcpConfig { rack, tail_loss_probe: rack, ..options };
+        let options = TcpConfig { rack, tail_loss_probe: rack, timestamps, ..options };
         let config = TcpConfig { mss: 10, sack, ecn: true, ..options };
         let mut sender = Sender::new(&config, segments * 10 - short);
         let mut now = Time::ZERO;
@@ -66,7 +67,9 @@ proptest! {
             sacks.push(Range { start: block * 10 + odd, end: (block + blocks) * 10 + odd / 2 });
             // Mostly duplicates, as those are what the scoreboard is about.
             let ack = if kind == 0 { sender.una.max(ack * 10 + odd) } else { sender.una };
-            sender.on_ack(now, &Ack { ack, sacks, ece: kind == 1, ..Ack::default() });
+            // Any echo, also of what was never sent.
+            let timestamp_echo = timestamps.then_some((odd * block * 50) as u32);
+            sender.on_ack(now, &Ack { ack, sacks, ece: kind == 1, timestamp_echo, ..Ack::default() });
             if kind == 7 && blocks == 7 {
                 now = sender.deadline().unwrap_or(now);
                 sender.on_timeout(now);

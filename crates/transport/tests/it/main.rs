@@ -13,4 +13,5 @@ mod spurious;
 mod steering;
 mod supply;
 mod throughput;
+mod timestamps;
 mod windows;

@@ -1,9 +1,9 @@
-//! Tests of proportional rate reduction (RFC 9937) in a sender.
+//! Tests of proportional rate reduction (RFC 9937) in a sender, after losses and after marks.
 
 use crate::path::{Event, Path, PathConfig};
 use proptest::prelude::*;
 use timeplane_model::{Duration, Rate, Time};
-use timeplane_transport::{Ack, CongestionKind, Range, SackBlocks, Sender, TcpConfig};
+use timeplane_transport::{Ack, CongestionKind, DelayedAck, Range, SackBlocks, Sender, TcpConfig};
 
 const MSS: u64 = 1_000;
 
@@ -80,6 +80,91 @@ fn heavy_losses_cause_no_burst() {
     }
 }
 
+/// What a window of 20 segments makes the sender send, acknowledgement by acknowledgement, each of
+/// one segment. The first ones, `echoes` of them, echo a mark.
+fn after_marks(echoes: u64, congestion: CongestionKind, prr: bool) -> (Vec<usize>, Sender) {
+    let config = TcpConfig { congestion, ecn: true, initial_window: 20, ..tcp(prr) };
+    let mut sender = Sender::new(&config, 1_000 * MSS);
+    sender.start(Time::ZERO);
+    assert_eq!(seqs(&mut sender, Time::ZERO).len(), 20);
+    let now = Time::ZERO + Duration::from_ms(10);
+    let sent = (1..=20).map(|ack| {
+        sender.on_ack(now, &Ack { ack: ack * MSS, ece: ack <= echoes, ..Ack::default() });
+        let segments: Vec<_> = std::iter::from_fn(|| sender.poll(now)).collect();
+        assert_eq!(segments.iter().any(|s| s.cwr), prr && ack == 1 || !prr && ack == 11, "the first new segment");
+        segments.len()
+    });
+    (sent.collect(), sender)
+}
+
+/// As in a recovery with the same flight and target: `ceil(acknowledged * target / 20)` segments in
+/// all while more than the target is in flight, then one for each that arrives.
+#[test]
+fn a_mark_spreads_the_reduction_too() {
+    let half = [1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 0, 1];
+    let seven_tenths = [1, 1, 1, 0, 1, 1, 0, 1, 1, 0, 1, 1, 1, 0, 1, 1, 0, 0, 1, 1];
+    // DCTCP's estimate of the marked share starts at one, which halves the window.
+    for (congestion, target, expected) in [
+        (CongestionKind::NewReno, 10, half),
+        (CongestionKind::Cubic, 14, seven_tenths),
+        (CongestionKind::Dctcp, 10, half),
+    ] {
+        let (sent, mut sender) = after_marks(1, congestion, true);
+        assert_eq!(sent, expected, "{congestion:?}");
+        assert_eq!((sender.in_flight(), sender.ssthresh()), (target * MSS, target * MSS));
+        assert!(!sender.is_recovering());
+        // The first segment that was sent after the mark's echo has arrived: the window is the
+        // target, and grows again.
+        let now = Time::ZERO + Duration::from_ms(20);
+        sender.on_ack(now, &Ack { ack: 21 * MSS, ..Ack::default() });
+        assert!((target * MSS..=target * MSS + MSS / 10).contains(&sender.cwnd()), "{}", sender.cwnd());
+    }
+}
+
+#[test]
+fn without_it_a_mark_silences_the_sender() {
+    let (sent, sender) = after_marks(1, CongestionKind::NewReno, false);
+    assert_eq!(sent[..11], [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
+    // The window grows already while it is not full.
+    assert!(sender.cwnd() > 11 * MSS && sender.ssthresh() == 10 * MSS);
+}
+
+/// Further echoes in the same window change nothing. One of a segment that was sent after the first
+/// echo reduces again.
+#[test]
+fn marks_on_later_segments_reduce_again() {
+    let (sent, mut sender) = after_marks(20, CongestionKind::NewReno, true);
+    assert_eq!((sent, sender.ssthresh()), (after_marks(1, CongestionKind::NewReno, true).0, 10 * MSS));
+    let now = Time::ZERO + Duration::from_ms(20);
+    sender.on_ack(now, &Ack { ack: 21 * MSS, ece: true, ..Ack::default() });
+    assert_eq!(sender.ssthresh(), 5 * MSS);
+    assert_eq!((sender.in_flight(), sender.cwnd()), (9 * MSS, 10 * MSS), "a segment may go at once");
+}
+
+/// Segment 2 is lost, which shows while the window falls after a mark: one reduction for both.
+#[test]
+fn a_loss_after_a_mark_continues_its_reduction() {
+    let config = TcpConfig { ecn: true, initial_window: 20, ..tcp(true) };
+    let mut sender = Sender::new(&config, 1_000 * MSS);
+    sender.start(Time::ZERO);
+    seqs(&mut sender, Time::ZERO);
+    let now = Time::ZERO + Duration::from_ms(10);
+    let mut sent = Vec::new();
+    sender.on_ack(now, &Ack { ack: 2 * MSS, ece: true, ..Ack::default() });
+    sent.push(seqs(&mut sender, now));
+    for end in 4..=20 {
+        sender.on_ack(now, &sacked(2, (3, end)));
+        sent.push(seqs(&mut sender, now));
+    }
+    assert!(sender.is_recovering());
+    assert_eq!(sender.ssthresh(), 10 * MSS);
+    // 19 segments have arrived and one is lost. In all, ten segments go, the lost one among them.
+    let counts: Vec<_> = sent.iter().map(Vec::len).collect();
+    assert!(counts.iter().all(|&count| count <= 2), "{counts:?}");
+    assert!(sent.concat().contains(&2));
+    assert_eq!(sender.in_flight(), 10 * MSS);
+}
+
 #[test]
 fn a_window_that_does_not_change_stays() {
     let mut sender = Sender::new(&TcpConfig { congestion: CongestionKind::Fixed, ..tcp(true) }, 1_000 * MSS);
@@ -128,6 +213,54 @@ proptest! {
             Event::Sent(_) | Event::Dropped(_) => {}
         });
         prop_assert!(path.flows[0].sender.is_done());
+        for (cwnd, ssthresh) in ends {
+            prop_assert!((ssthresh..=ssthresh + MSS).contains(&cwnd), "{cwnd} at the end for {ssthresh}");
+        }
+    }
+
+    /// Over a path that marks and loses nothing, what is in flight never grows in a reduction. It
+    /// ends with the window at its target, when data is acknowledged that was sent after the echo.
+    #[test]
+    fn reductions_after_marks_end_at_their_target(
+        kind in 0usize..3,
+        mark_above in 5u64..100,
+        rate in 10u64..200,
+        segments in 1u32..3,
+    ) {
+        let congestion = [CongestionKind::NewReno, CongestionKind::Cubic, CongestionKind::Dctcp][kind];
+        let config = PathConfig {
+            rate: Some(Rate::mbps(rate)),
+            mark_above: mark_above * 1_040,
+            ..PathConfig::default()
+        };
+        let delayed_ack = DelayedAck { segments, ..DelayedAck::default() };
+        let tcp = TcpConfig { congestion, ecn: true, delayed_ack, ..tcp(true) };
+        let mut path = Path::with_flow(config, &tcp, 3_000 * MSS);
+        // In a reduction: where it ends, and what was in flight at its start.
+        let mut falling: Option<(u64, u64)> = None;
+        let (mut threshold, mut next, mut ends) = (u64::MAX, 0, Vec::new());
+        path.run_logged(Duration::from_secs(1_000), |_, _, sender, event| match event {
+            Event::Acknowledged(ack) => {
+                let reacts = sender.ssthresh() != threshold;
+                threshold = sender.ssthresh();
+                if reacts {
+                    // With what the acknowledgement has delivered.
+                    falling = Some((next, sender.in_flight() + u64::from(segments) * MSS));
+                } else if let Some((end, _)) = falling && sender.acknowledged() > end {
+                    // At the least window, another reaction keeps the threshold.
+                    ends.extend((!ack.ece).then(|| (sender.cwnd(), sender.ssthresh())));
+                    falling = None;
+                }
+            }
+            Event::Sent(segment) => {
+                next = segment.seq + u64::from(segment.len);
+                if let Some((_, start)) = falling {
+                    assert!(sender.in_flight() <= start, "{} after {start}", sender.in_flight());
+                }
+            }
+            Event::Dropped(_) | Event::TimedOut => unreachable!("nothing is lost"),
+        });
+        prop_assert!(path.flows[0].sender.is_done() && path.flows[0].sender.retransmissions() == 0);
         for (cwnd, ssthresh) in ends {
             prop_assert!((ssthresh..=ssthresh + MSS).contains(&cwnd), "{cwnd} at the end for {ssthresh}");
         }

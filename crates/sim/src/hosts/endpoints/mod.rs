@@ -12,21 +12,20 @@ mod sending;
 pub use queue::FlowQueue;
 
 use crate::engine::time::SimTime;
+pub(crate) use crate::hosts::endpoints::options::AckOptions;
 use crate::hosts::endpoints::options::Options;
 use crate::hosts::flow::{
     Flow, FlowKey, Flows, NONE, ReceiverEnd, ReceiverSide, ReceiverTransport, ReturnPath, Segmentation, SenderSide,
     SenderTransport, UNARMED,
 };
-use crate::network::packet::{Ahead, Packet, UNKNOWN};
+use crate::network::packet::{Ahead, Packet, UNKNOWN, flags};
 use crate::network::routes::ahead;
 use crate::record::ledger::Ledger;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use timeplane_model::{Backlog, Bytes, Duration, Fabric, HostId, Time, flow_hash, mix64};
 use timeplane_scenario::PacketMix;
-use timeplane_transport::{
-    HEADER_BYTES, RawConfig, RawReceiver, RawSender, Receiver, RepairReport, SackBlocks, Sender, Steering, TcpConfig,
-};
+use timeplane_transport::{RawConfig, RawReceiver, RawSender, Receiver, RepairReport, Sender, Steering, TcpConfig};
 use timeplane_workload::{FlowArrival, IdealPath, PacketSizer};
 
 /// Bytes of a datagram's headers: IPv4 (20) and UDP (8).
@@ -54,7 +53,7 @@ impl Transport {
         match self {
             Self::Datagrams => DATAGRAM_HEADER,
             Self::Raw { header, .. } => *header,
-            Self::Tcp(_) => HEADER_BYTES,
+            Self::Tcp(config) => config.header_bytes(),
         }
     }
 }
@@ -234,9 +233,9 @@ impl Endpoints {
         self.config.classes.partition_point(|most| *most < bytes) as u8
     }
 
-    /// The SACK blocks of a packet.
-    pub(crate) fn sacks(&self, packet: &Packet) -> SackBlocks {
-        self.options.get(packet.options).sacks
+    /// The options of a packet, none if it is data.
+    pub(crate) fn options(&self, packet: &Packet) -> AckOptions {
+        if packet.flags & flags::ACK == 0 { AckOptions::default() } else { self.options.get(packet.options) }
     }
 
     /// The host that sent a packet.
@@ -440,7 +439,9 @@ impl Endpoints {
 
     /// A packet is lost. Its flow hears nothing, as in a real network.
     pub fn lost(&mut self, packet: Packet) {
-        self.options.take(packet.options);
+        if packet.flags & flags::ACK != 0 {
+            self.options.take(packet.options);
+        }
         let flow = self.flows.get_mut(packet.flow);
         flow.in_flight -= 1;
         if let Some(log) = &mut self.log {

@@ -1,4 +1,5 @@
-//! What few acknowledgements carry: SACK blocks, and a receive window that has grown.
+//! What few acknowledgements carry: SACK blocks, and a receive window that has grown. With
+//! timestamps, each one carries an echo.
 //!
 //! It stands beside the packets, so that a packet fits in a cache line.
 
@@ -15,6 +16,8 @@ pub struct AckOptions {
     pub sacks: SackBlocks,
     /// The receive window, if it has grown.
     pub window: Option<NonZeroU32>,
+    /// The timestamp that is echoed.
+    pub timestamp_echo: Option<u32>,
 }
 
 /// The options of all acknowledgements in the network.
@@ -27,10 +30,11 @@ pub struct Options {
 impl Options {
     /// Keeps the options of an acknowledgement. Returns their place, or [`NO_OPTIONS`].
     pub fn keep(&mut self, ack: &Ack) -> u32 {
-        if ack.sacks.is_empty() && ack.window.is_none() {
+        let Ack { sacks, window, timestamp_echo, .. } = *ack;
+        if sacks.is_empty() && window.is_none() && timestamp_echo.is_none() {
             return NO_OPTIONS;
         }
-        let options = AckOptions { sacks: ack.sacks, window: ack.window };
+        let options = AckOptions { sacks, window, timestamp_echo };
         if let Some(free) = self.free.pop() {
             self.entries[free as usize] = options;
             return free;

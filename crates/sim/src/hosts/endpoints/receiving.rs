@@ -5,13 +5,12 @@
 //! only counted. Receivers do not know what their senders hold.
 
 use crate::engine::time::SimTime;
-use crate::hosts::endpoints::options::AckOptions;
 use crate::hosts::endpoints::{
-    DATAGRAM_HEADER, Endpoints, FinishedFlow, HostAction, NotifyWhen, PacketEvent, Wire, path_hash,
+    AckOptions, DATAGRAM_HEADER, Endpoints, FinishedFlow, HostAction, NotifyWhen, PacketEvent, Wire, path_hash,
 };
 use crate::hosts::flow::{FlowKey, ReceiverTransport, SenderTransport};
 use crate::network::packet::{Packet, flags};
-use timeplane_transport::{Ack, Arrival, HEADER_BYTES, RepairReport};
+use timeplane_transport::{Ack, Arrival, RepairReport};
 
 impl Endpoints {
     /// A packet arrives at its destination, its last bit at `at`.
@@ -86,9 +85,9 @@ impl Endpoints {
         let key = packet.flow;
         let flow = self.flows.get_mut(key);
         let SenderTransport::Tcp(sender) = &mut flow.sender.transport else { unreachable!("a TCP flow") };
-        let AckOptions { sacks, window } = self.options.take(packet.options);
+        let AckOptions { sacks, window, timestamp_echo } = self.options.take(packet.options);
         let has = |flag| packet.flags & flag != 0;
-        let ack = Ack { ack: packet.seq, sacks, window, ece: has(flags::ECE), syn: has(flags::SYN) };
+        let ack = Ack { ack: packet.seq, sacks, window, timestamp_echo, ece: has(flags::ECE), syn: has(flags::SYN) };
         sender.on_ack(at.on_perfect_clock(), &ack);
         let is_first_half = self.relays.contains_key(&key);
         for rtt in sender.take_samples() {
@@ -114,16 +113,18 @@ impl Endpoints {
     #[inline(always)]
     fn data_segment(&mut self, at: SimTime, packet: Packet, wire: &mut impl Wire) {
         let key = packet.flow;
+        let header = self.config.transport.header();
         let side = &mut self.flows.get_mut(key).receiver;
         let Some(ReceiverTransport::Tcp(receiver, _)) = side.end.as_deref_mut().map(|end| &mut end.transport) else {
             unreachable!("a TCP flow")
         };
         let arrival = Arrival {
             seq: packet.seq,
-            len: packet.bytes - HEADER_BYTES,
+            len: packet.bytes - header,
             syn: packet.flags & flags::SYN != 0,
             cwr: packet.flags & flags::CWR != 0,
             ce: packet.flags & flags::CE != 0,
+            timestamp: packet.timestamp(),
         };
         let before = side.received;
         let ack = receiver.on_segment(at.on_perfect_clock(), &arrival);

@@ -9,7 +9,6 @@ use crate::hosts::flow::{Flow, FlowKey, ReceiverTransport, Segmentation, SenderT
 use crate::network::link::LinkState;
 use crate::network::packet::{NO_OPTIONS, Packet, flags};
 use timeplane_model::Duration;
-use timeplane_transport::HEADER_BYTES;
 
 /// A data packet of a flow on the flow's path.
 #[inline(always)]
@@ -202,7 +201,10 @@ impl Endpoints {
             | bit(segment.ect, flags::ECT)
             | bit(segment.retransmission, flags::RETRANSMISSION);
         let hash = path_hash(flow.sender.hash, flow.sent, self.config.per_packet);
-        let packet = data_packet(key, flow, hash, segment.len + HEADER_BYTES, segment.seq, flags);
+        let mut packet = data_packet(key, flow, hash, segment.wire_bytes(), segment.seq, flags);
+        if let Some(timestamp) = segment.timestamp {
+            packet.options = timestamp;
+        }
         self.ledger.sent(packet.bytes);
         Some(packet)
     }

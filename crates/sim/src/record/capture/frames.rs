@@ -5,13 +5,13 @@
 //! are those of a payload of zeros. Every packet gets an Ethernet header, whatever the fabric's
 //! framing.
 
-use crate::hosts::endpoints::{DATAGRAM_HEADER, Transport};
+use crate::hosts::endpoints::{AckOptions, DATAGRAM_HEADER, Transport};
 use crate::hosts::flow::Flow;
 use crate::network::packet::{Packet, flags};
 use core::net::Ipv4Addr;
 use timeplane_model::HostId;
 use timeplane_protocol::wire::{DataHeader, DataKind, Endpoint, MIN_FRAME, MacAddress, PORT, UNGATED, encode_repair};
-use timeplane_transport::{RepairReport, SackBlocks};
+use timeplane_transport::RepairReport;
 
 const ETHERNET: usize = 14;
 const IPV4: usize = 20;
@@ -77,7 +77,7 @@ pub fn ports(flow: u32) -> (u16, u16) {
 }
 
 /// A packet of a flow. `gated` says that gates are in front of hosts' queues.
-pub fn frame(packet: &Packet, flow: &Flow, sacks: &SackBlocks, transport: &Transport, gated: bool) -> Captured {
+pub fn frame(packet: &Packet, flow: &Flow, options: &AckOptions, transport: &Transport, gated: bool) -> Captured {
     let forth = packet.flags & flags::ACK == 0;
     let (from, to) =
         if forth { (flow.sender.source, flow.destination) } else { (flow.destination, flow.sender.source) };
@@ -103,7 +103,7 @@ pub fn frame(packet: &Packet, flow: &Flow, sacks: &SackBlocks, transport: &Trans
             let payload = packet.bytes - DATAGRAM_HEADER;
             ip_frame(packet, from, to, UDP_PROTOCOL, &udp(flow.number, payload), 6)
         }
-        Transport::Tcp(_) => ip_frame(packet, from, to, TCP_PROTOCOL, &tcp(packet, flow.number, forth, sacks), 16),
+        Transport::Tcp(_) => ip_frame(packet, from, to, TCP_PROTOCOL, &tcp(packet, flow.number, forth, options), 16),
     };
     Captured { bytes, length }
 }
@@ -179,8 +179,9 @@ fn udp(flow: u32, payload: u32) -> Vec<u8> {
 }
 
 /// A TCP header (RFC 9293) without its checksum. Sequence numbers start at zero; the first byte has
-/// number one. The window is the largest one, as no header field is simulated.
-fn tcp(packet: &Packet, flow: u32, forth: bool, sacks: &SackBlocks) -> Vec<u8> {
+/// number one. The window is the largest one, as no header field is simulated, and timestamps that
+/// nobody reads are zero: those of acknowledgements, and echoes in data.
+fn tcp(packet: &Packet, flow: u32, forth: bool, carried: &AckOptions) -> Vec<u8> {
     let [syn_bit, ack_bit, ece_bit, cwr_bit] = [0x02, 0x10, 0x40, 0x80u8];
     let (a, b) = ports(flow);
     let (source, destination) = if forth { (a, b) } else { (b, a) };
@@ -194,6 +195,14 @@ fn tcp(packet: &Packet, flow: u32, forth: bool, sacks: &SackBlocks) -> Vec<u8> {
         (false, false) => (1, number(packet.seq)),
     };
     let mut options = Vec::new();
+    let (timestamp, echo) = (packet.timestamp(), carried.timestamp_echo);
+    if timestamp.is_some() || echo.is_some() {
+        // RFC 7323, appendix A.
+        options.extend_from_slice(&[1, 1, 8, 10]);
+        options.extend_from_slice(&timestamp.unwrap_or(0).to_be_bytes());
+        options.extend_from_slice(&echo.unwrap_or(0).to_be_bytes());
+    }
+    let sacks = &carried.sacks;
     if !sacks.is_empty() {
         // RFC 2018, after two no-operations, as common senders write it.
         options.extend_from_slice(&[1, 1, 5, 2 + 8 * sacks.len() as u8]);

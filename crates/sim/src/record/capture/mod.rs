@@ -18,7 +18,7 @@ pub(crate) mod taps;
 pub use frames::ports;
 
 use crate::engine::time::SimTime;
-use crate::hosts::endpoints::Transport;
+use crate::hosts::endpoints::{AckOptions, Transport};
 use crate::hosts::flow::Flow;
 use crate::hosts::nic::GateOpening;
 use crate::network::packet::{Packet, flags};
@@ -33,7 +33,7 @@ use timeplane_protocol::{Message, Steer};
 use timeplane_results::ResultsError;
 use timeplane_results::pcapng::{Direction, Frame, Interface, PcapngFile};
 use timeplane_scenario::CapturePoint;
-use timeplane_transport::{HEADER_BYTES, RepairReport, SackBlocks};
+use timeplane_transport::RepairReport;
 
 /// An interface of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,7 +71,7 @@ pub(crate) struct Seen<'a> {
     /// Its number.
     pub id: u32,
     pub flow: &'a Flow,
-    pub sacks: SackBlocks,
+    pub options: AckOptions,
     pub transport: &'a Transport,
     /// The link that it took, when its first bit left, and when its last bit arrived at the other
     /// end.
@@ -213,7 +213,7 @@ impl Capture {
             return;
         }
         let gate = self.through.get(seen.id as usize).copied().flatten();
-        let frame = || frames::frame(seen.packet, seen.flow, &seen.sacks, seen.transport, self.gated);
+        let frame = || frames::frame(seen.packet, seen.flow, &seen.options, seen.transport, self.gated);
         let out: Vec<(Place, Option<bool>, SimTime, Captured)> = leaves
             .into_iter()
             .map(|(place, incoming)| (place, incoming, seen.left, frame()))
@@ -357,11 +357,7 @@ impl Capture {
 fn about(seen: &Seen<'_>, gate: Option<Gate>, at: SimTime) -> String {
     let Seen { packet, flow, transport, .. } = seen;
     let is = |bit: u16| packet.flags & bit != 0;
-    let header = match transport {
-        Transport::Tcp(_) => HEADER_BYTES,
-        other => other.header(),
-    };
-    let payload = u64::from(packet.bytes.saturating_sub(header));
+    let payload = u64::from(packet.bytes.saturating_sub(transport.header()));
     let mut text = format!("flow {}: ", flow.number);
     // Writing to a string never fails.
     let _ = match (is(flags::ACK), is(flags::SYN)) {

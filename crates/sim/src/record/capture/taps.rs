@@ -84,7 +84,7 @@ impl Capture {
             packet,
             id,
             flow: ends.flows.get(packet.flow),
-            sacks: ends.sacks(packet),
+            options: ends.options(packet),
             transport: &ends.config().transport,
             link,
             left,

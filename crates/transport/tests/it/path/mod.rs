@@ -12,7 +12,7 @@ use std::collections::{BTreeSet, BinaryHeap};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use timeplane_model::{Bytes, Duration, Rate, Time};
-use timeplane_transport::{Ack, Arrival, HEADER_BYTES, Receiver, Segment, Sender, Steering, TcpConfig};
+use timeplane_transport::{Ack, Arrival, Receiver, Segment, Sender, Steering, TcpConfig};
 
 /// Properties of the path. The default is 1 ms each way without impairments.
 #[derive(Clone, Debug)]
@@ -220,7 +220,7 @@ impl Path {
             self.config.drop_data.contains(&(self.data_sent - 1))
         };
         let queued = self.queue();
-        let size = u64::from(segment.len + HEADER_BYTES);
+        let size = u64::from(segment.wire_bytes());
         if scripted || queued.saturating_add(size) > self.config.queue_limit || self.chance(self.config.loss) {
             self.dropped += 1;
             log(self.now, flow, &self.flows[flow].sender, Event::Dropped(*segment));

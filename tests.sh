@@ -15,4 +15,4 @@ wait "$fetched"
 trap - EXIT
 # The package is built in the dev profile, because the Rust tests have built its libraries in it.
 VIRTUAL_ENV="$PWD/.venv" PATH="$PWD/.venv/bin:$PATH" .venv/bin/maturin develop --quiet --locked --extras dev,docs
-.venv/bin/python -m pytest --quiet python/tests
+.venv/bin/python -m pytest --quiet --numprocesses 2 --dist worksteal python/tests

@@ -59,7 +59,7 @@ def test_processes_leave_what_threads_leave(file: Path, tmp_path: Path) -> None:
 def test_a_dask_worker_that_is_killed_changes_no_byte(file: Path, tmp_path: Path) -> None:
     killed: list[int] = []
     with (
-        distributed.LocalCluster(2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50) as cluster,
+        distributed.LocalCluster(2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50) as cluster,
         distributed.Client(cluster) as client,
     ):
         pids = list(client.run(os.getpid).values())
@@ -76,7 +76,7 @@ def test_a_dask_worker_that_is_killed_changes_no_byte(file: Path, tmp_path: Path
 
 
 def test_the_command_sweeps_on_dask(file: Path, tmp_path: Path) -> None:
-    with distributed.LocalCluster(1, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50) as cluster:
+    with distributed.LocalCluster(1, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50) as cluster:
         command = [sys.executable, "-m", "timeplane", "sweep", str(file), "--set", "seeds=2", "--results", str(tmp_path / "command"), "--json"]
         done = subprocess.run([*command, "--dask", cluster.scheduler_address], capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr

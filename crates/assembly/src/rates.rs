@@ -18,7 +18,7 @@ pub(crate) struct Rates {
 impl Rates {
     fn config(&self) -> RateControllerConfig {
         let spec = &self.spec;
-        let rates = Message::most_bytes(8, u64::from(self.site.fabric.hosts()), 12);
+        let rates = Message::most_of_rates(u64::from(self.site.fabric.hosts()));
         let way = spec.control_latency + spec.control.transfer(&self.site.fabric, self.site.mtu, rates);
         RateControllerConfig {
             epoch: 0,

@@ -222,44 +222,60 @@ impl Message {
         sum
     }
 
-    /// Most wire bytes of a message of `items` items of at most `bytes` each, after `fixed` bytes.
-    pub fn most_bytes(fixed: u64, items: u64, bytes: u64) -> Bytes {
-        let fit = (u64::from(ROOM).saturating_sub(fixed) / bytes.max(1)).max(1);
-        let datagrams = items.div_ceil(fit).max(1);
-        Bytes::new(datagrams * u64::from(datagram(0)) + fixed + items * bytes)
+    /// Most wire bytes of this many grants of at most `grant` bytes each, which are made of
+    /// [`size`].
+    pub fn most_of_grants(count: u64, grant: u32) -> Bytes {
+        most(size::NEXT_REPORT, count, grant)
+    }
+
+    /// Wire bytes of this many rates.
+    pub fn most_of_rates(count: u64) -> Bytes {
+        most(size::LEASE, count, size::RATE_ITEM)
     }
 
     /// Calls this with the bytes on the wire of each of its frames.
     pub fn each_frame(&self, mut frame: impl FnMut(u32)) {
         let optional = |present: bool, bytes: u32| if present { bytes } else { 0 };
-        let entry = |e: &timeplane_model::BacklogEntry| 12 + optional(e.arrived.is_some(), 8);
+        let entry = |e: &timeplane_model::BacklogEntry| size::ENTRY + optional(e.arrived.is_some(), size::ARRIVED);
         let grant = |g: &Grant, effective: Time| {
-            24 + optional(g.rate.is_some(), 8)
-                + optional(g.bytes.is_some(), 8)
-                + optional(g.packets.is_some(), 4)
-                + optional(matches!(g.medium, Medium::Link(_)), 4)
-                + 8 * long_times(g, effective)
+            size::GRANT
+                + optional(g.rate.is_some(), size::RATE)
+                + optional(g.bytes.is_some(), size::LIMIT)
+                + optional(g.packets.is_some(), size::PACKETS)
+                + optional(matches!(g.medium, Medium::Link(_)), size::LINK)
+                + size::LONG_TIME * long_times(g, effective)
+        };
+        let head = |r: &BacklogReport| {
+            optional(r.backlog.room.is_some(), size::ROOM) + optional(r.obeys > 0, size::OBEYED_EPOCH)
         };
         let (fixed, items): (u32, Vec<u32>) = match self {
             Self::Report(r) => {
                 let b = &r.backlog;
                 let items = match (b.bursts.len(), b.coflows().len()) {
                     (0, 0) => b.entries().iter().map(entry).collect(),
-                    (0, _) => vec![16; coflow_items(b).len()],
-                    (bursts, _) => vec![24; bursts],
+                    (0, _) => vec![size::COFLOW_PART; coflow_items(b).len()],
+                    (bursts, _) => vec![size::BURST; bursts],
                 };
-                (optional(r.backlog.room.is_some(), 8) + optional(r.obeys > 0, 4), items)
+                (head(r), items)
             }
-            Self::Rates(r) => (8, vec![12; r.rates.len()]),
-            Self::Flyways(f) => (8, [vec![23; f.links.len()], vec![20; f.shares.len()]].concat()),
+            Self::Rates(r) => (size::LEASE, vec![size::RATE_ITEM; r.rates.len()]),
+            Self::Flyways(f) => {
+                let (links, shares) = (vec![size::FLYWAY; f.links.len()], vec![size::SHARE; f.shares.len()]);
+                (size::LEASE, [links, shares].concat())
+            }
             Self::Pfc(_) => return frame(Pfc::WIRE_BYTES),
             Self::Heartbeat(_) => (0, Vec::new()),
-            Self::Grants(g) => (8, g.grants.iter().map(|one| grant(one, g.effective)).collect()),
-            Self::Part(p) => (8, p.grants.iter().map(|(_, one)| 4 + grant(one, p.effective)).collect()),
+            Self::Grants(g) => (size::NEXT_REPORT, g.grants.iter().map(|one| grant(one, g.effective)).collect()),
+            Self::Part(p) => {
+                let grants = p.grants.iter().map(|(_, one)| size::HOST + grant(one, p.effective));
+                (size::NEXT_REPORT, grants.collect())
+            }
             Self::Gathered(g) => {
                 let report = |r: &BacklogReport| {
-                    let head = 28 + optional(r.backlog.room.is_some(), 8) + optional(r.obeys > 0, 4);
-                    [head].into_iter().chain(r.backlog.entries().iter().map(entry)).collect::<Vec<_>>()
+                    [size::GATHERED + head(r)]
+                        .into_iter()
+                        .chain(r.backlog.entries().iter().map(entry))
+                        .collect::<Vec<_>>()
                 };
                 (0, g.reports.iter().flat_map(|(_, r)| report(r)).collect())
             }
@@ -275,6 +291,60 @@ impl Message {
         }
         frame(datagram(content));
     }
+}
+
+/// Bytes of the parts of a message, as [`Message::wire_bytes`] lists them.
+pub mod size {
+    /// In a report, a destination with its bytes.
+    pub(super) const ENTRY: u32 = 12;
+    /// The bytes that ever arrived for a destination.
+    pub(super) const ARRIVED: u32 = 8;
+    /// A burst of a report.
+    pub(super) const BURST: u32 = 24;
+    /// The part of a coflow in a report.
+    pub(super) const COFLOW_PART: u32 = 16;
+    /// The room that a host has for what comes.
+    pub(super) const ROOM: u32 = 8;
+    /// The epoch of the controller that a host obeys.
+    pub(super) const OBEYED_EPOCH: u32 = 4;
+    /// What stands before each report that a relay has gathered.
+    pub(super) const GATHERED: u32 = 28;
+    /// Before grants, the time of the next report.
+    pub(super) const NEXT_REPORT: u32 = 8;
+    /// Before rates and flyways, the time for which they hold.
+    pub(super) const LEASE: u32 = 8;
+    /// A rate with its destination.
+    pub(super) const RATE_ITEM: u32 = 12;
+    /// A flyway.
+    pub(super) const FLYWAY: u32 = 23;
+    /// A share of a flyway.
+    pub(super) const SHARE: u32 = 20;
+    /// A grant without optional fields.
+    pub const GRANT: u32 = 24;
+    /// The rate of a grant.
+    pub const RATE: u32 = 8;
+    /// The limit of a grant in bytes.
+    pub const LIMIT: u32 = 8;
+    /// The limit of a grant in packets.
+    pub const PACKETS: u32 = 4;
+    /// The link of a grant.
+    pub const LINK: u32 = 4;
+    /// An end or a lease of a grant that is more than 4.29 ms after the time it counts from.
+    pub(super) const LONG_TIME: u32 = 8;
+    /// For relays, the host of a grant.
+    pub const HOST: u32 = 4;
+
+    /// [`LONG_TIME`] if times may lie this far apart.
+    pub fn long(apart: timeplane_model::Duration) -> u32 {
+        if apart.as_ps() > i64::from(u32::MAX) { LONG_TIME } else { 0 }
+    }
+}
+
+/// Most wire bytes of a message of `items` items of at most `bytes` each, after `fixed` bytes.
+fn most(fixed: u32, items: u64, bytes: u32) -> Bytes {
+    let fit = (ROOM.saturating_sub(fixed) / bytes.max(1)).max(1);
+    let datagrams = items.div_ceil(fit.into()).max(1);
+    Bytes::new(datagrams * u64::from(datagram(0)) + u64::from(fixed) + items * u64::from(bytes))
 }
 
 /// Bytes that a datagram has for what follows its header.
@@ -308,8 +378,31 @@ mod tests {
         report(121).each_frame(|frame| frames.push(frame));
         assert_eq!(frames, [1530, 102]);
         for items in [0, 23, 120, 121, 240, 241] {
-            let (most, is) = (Message::most_bytes(0, items, 12).get(), u64::from(report(items as u32).wire_bytes()));
+            let (most, is) = (most(0, items, size::ENTRY).get(), u64::from(report(items as u32).wire_bytes()));
             assert_eq!(most, is, "{items} destinations");
+        }
+        let grant = Grant {
+            destination: HostId(0),
+            class: timeplane_model::Class(0),
+            medium: Medium::Link(timeplane_model::LinkId(3)),
+            rate: Some(timeplane_model::Rate::gbps(1)),
+            bytes: Some(Bytes::new(1)),
+            packets: Some(1),
+            start: timeplane_model::Trigger::At(Time::ZERO),
+            end: timeplane_model::Trigger::At(Time::ZERO),
+            lease: Time::ZERO,
+        };
+        let options = size::RATE + size::LIMIT + size::PACKETS + size::LINK;
+        for apart in [Duration::from_us(1), Duration::from_ms(4), Duration::from_ms(5)] {
+            let end = timeplane_model::Trigger::At(Time::ZERO + apart);
+            let all = vec![Grant { end, lease: Time::ZERO + apart, ..grant }; 100];
+            let none = vec![Grant { rate: None, bytes: None, packets: None, medium: Medium::Fabric, ..all[0] }; 100];
+            for (grants, one) in [(all, size::GRANT + options), (none, size::GRANT)] {
+                let most = Message::most_of_grants(100, one + size::long(apart)).get();
+                let (epoch, round, time) = (0, Round(0), Time::ZERO);
+                let message = Message::Grants(Grants { epoch, round, effective: time, grants, report_at: time });
+                assert_eq!(u64::from(message.wire_bytes()), most, "{apart}");
+            }
         }
         let none = Grants { epoch: 0, round: Round(0), effective: Time::ZERO, grants: vec![], report_at: Time::ZERO };
         assert_eq!(Message::Grants(none).wire_bytes(), 98);

@@ -3,7 +3,7 @@
 
 use crate::{CircuitsSpec, Interfaces};
 use timeplane_model::{Bytes, Duration, Fabric, HostId, LinkSpec};
-use timeplane_protocol::Message;
+use timeplane_protocol::{Message, size};
 use timeplane_schedule::circuits::CircuitTuning;
 
 impl CircuitsSpec {
@@ -35,8 +35,10 @@ impl CircuitsSpec {
         let others = u64::from(fabric.hosts().saturating_sub(1));
         let fit = self.period.as_ps() / (self.dark + self.least_open).as_ps().max(1);
         let configurations = u64::from(self.configurations.unwrap_or(u32::MAX)).min(fit.unsigned_abs());
-        let schedule = Message::most_bytes(8, configurations.min(others), 36);
-        let rates = Message::most_bytes(8, others * if self.acknowledgements > 0.0 { 2 } else { 1 }, 12);
+        // Leases end after the period.
+        let grant = size::GRANT + size::RATE + size::LINK + size::long(self.period * 2);
+        let schedule = Message::most_of_grants(configurations.min(others), grant);
+        let rates = Message::most_of_rates(others * if self.acknowledgements > 0.0 { 2 } else { 1 });
         schedule.max(rates)
     }
 

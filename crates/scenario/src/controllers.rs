@@ -6,7 +6,7 @@ use crate::standby::MARGIN;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use timeplane_model::{Bytes, Duration, Fabric};
-use timeplane_protocol::Message;
+use timeplane_protocol::{Message, size};
 
 /// Relays of the planning controller, for more hosts than one controller can communicate with.
 ///
@@ -60,7 +60,7 @@ impl TdmaSpec {
     /// Most wire bytes of a message of a round to or from one host: a grant for each slot, with a
     /// limit.
     pub fn grants(&self) -> Bytes {
-        Message::most_bytes(8, u64::from(self.round_slots), 32)
+        Message::most_of_grants(self.round_slots.into(), size::GRANT + size::LIMIT + size::long(self.slot))
     }
 
     /// Longest time that a message of a round spends on ports or, in band, on links between a host

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 use timeplane_model::{Bytes, Duration, Fabric, Rate};
-use timeplane_protocol::{Message, RateEstimator};
+use timeplane_protocol::{Message, RateEstimator, size};
 use timeplane_schedule::circuits::CircuitAlgorithm;
 use timeplane_schedule::{PathColoring, RateNormalizer, SlotFill, SlotMetric};
 
@@ -330,7 +330,7 @@ impl TimeslotsSpec {
 
     /// Most wire bytes of the grants for one host of a batch.
     pub fn grants(&self) -> Bytes {
-        Message::most_bytes(8, u64::from(self.batch), 32)
+        Message::most_of_grants(self.batch.into(), size::GRANT + size::LIMIT)
     }
 }
 

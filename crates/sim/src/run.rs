@@ -70,10 +70,10 @@ pub enum RunError {
     /// Results could not be written.
     #[error(transparent)]
     Results(#[from] ResultsError),
-    /// Packets or bytes are missing, or came from nowhere: a bug in the simulator.
+    /// Packets, bytes or control frames are missing, or came from nowhere: a bug in the simulator.
     #[error("{what} are not conserved: {tally:?}; this is a bug in the simulator, and the results are void")]
     Conservation {
-        /// Packets or bytes.
+        /// Packets, bytes or control frames.
         what: &'static str,
         /// The counts.
         tally: Tally,
@@ -490,6 +490,8 @@ fn conclude(
     }
     engine.network.end_capture(engine.now, &engine.ends)?;
     let in_flight = engine.network.in_flight();
+    let [sent, delivered, dropped] = engine.network.meters.control_frames;
+    let control = Tally { sent, delivered, dropped, in_flight: engine.network.control_in_flight() };
     let dropped = write_drops(&mut engine);
     write_steps(&mut engine);
     write_links(&mut engine);
@@ -501,7 +503,7 @@ fn conclude(
     let (sent, delivered) = (ledger.sent, ledger.delivered);
     let packets = Tally { sent: sent.0, delivered: delivered.0, dropped: dropped.0, in_flight: in_flight.0 };
     let bytes = Tally { sent: sent.1, delivered: delivered.1, dropped: dropped.1, in_flight: in_flight.1 };
-    for (what, tally) in [("packets", packets), ("bytes", bytes)] {
+    for (what, tally) in [("packets", packets), ("bytes", bytes), ("control frames", control)] {
         if !tally.is_balanced() {
             return Err(RunError::Conservation { what, tally });
         }

@@ -4,7 +4,7 @@
 
 use crate::agent::{Address, Agent, Event, Input, Output, PlanFault};
 use crate::inbox::{Inbox, ReportCounters};
-use crate::message::{BacklogReport, Gathered, Grants, Heartbeat, Message, Part};
+use crate::message::{BacklogReport, Gathered, Grants, Heartbeat, Message, Part, size};
 use crate::signaller::{SignalConfig, Signaller};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -96,9 +96,11 @@ impl SlotControllerConfig {
         for t in entries.iter().flat_map(|e| e.slot.transmissions()) {
             grants[t.source.index()] += 1;
         }
+        // A grant may have a rate and a limit.
+        let grant = size::GRANT + size::RATE + size::LIMIT + size::long(self.slots.open);
         // Relays get the host of each grant, and pass grants on once more.
-        let (bytes, ways) = if self.relays > 0 { (MOST_GRANT + 4, 2) } else { (MOST_GRANT, 1) };
-        let sizes = grants.iter().map(|&n| Message::most_bytes(8, n, bytes));
+        let (bytes, ways) = if self.relays > 0 { (grant + size::HOST, 2) } else { (grant, 1) };
+        let sizes = grants.iter().map(|&n| Message::most_of_grants(n, bytes));
         let (all, longest) = sizes.fold((Bytes::ZERO, Bytes::ZERO), |(sum, most), b| (sum + b, most.max(b)));
         let takes = ports.all.time_for(all) + ports.each.time_for(longest);
         (takes * ways - ports.included).max(Duration::ZERO)
@@ -204,9 +206,6 @@ pub struct SlotController {
     parts: Vec<u32>,
     counters: ControllerCounters,
 }
-
-/// Most bytes of a grant for a slot: with a rate and a limit, see [`Message::wire_bytes`].
-const MOST_GRANT: u64 = 24 + 8 + 8;
 
 #[derive(Clone, Copy, Debug)]
 struct GrantedSlot {

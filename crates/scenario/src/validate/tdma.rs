@@ -6,7 +6,7 @@ use crate::error::Problem;
 use crate::shape::one_of;
 use crate::{FabricSpec, Reaction, Scenario, SignalSpec, TdmaSpec};
 use timeplane_model::{Bytes, Duration, nearest};
-use timeplane_protocol::Message;
+use timeplane_protocol::{Message, size};
 
 impl Checked {
     pub(super) fn tdma(&mut self, key: &str, slots: &TdmaSpec, s: &Scenario, schedulers: &[&str]) {
@@ -97,7 +97,7 @@ impl Checked {
             let ahead = (slots.control_way(&fabric, mtu(s)) * 2 + slots.compute_time).to_three_digits();
             let idle = (slots.slot + slots.guard).max(slots.compute_time);
             self.messages_fit(key, slots.control, s, slots.grants(), round.max(slots.compute_time));
-            self.messages_fit(key, slots.control, s, Message::most_bytes(8, 0, 1), idle);
+            self.messages_fit(key, slots.control, s, Message::most_of_grants(0, size::GRANT), idle);
             if ahead > round {
                 let message = format!("reports, planning and grants take {ahead}, longer than a round, {round}");
                 self.warn(&at("round_slots"), message);

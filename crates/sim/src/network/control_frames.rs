@@ -2,7 +2,7 @@
 //!
 //! On each link, a control frame goes ahead of all data frames whose transmission has not started.
 //! Switches always have room for it and never mark it. Bit errors and failures lose it like any
-//! frame. It belongs to no flow: the tally of packets leaves it out, and only links count it.
+//! frame. It belongs to no flow: it has a tally of its own beside that of packets, and links count it.
 
 use crate::control::ports::Ports;
 use crate::engine::time::SimTime;
@@ -57,6 +57,7 @@ impl Network {
         // All messages of a pair take one path, so they stay in order.
         let packet = Packet::control(to, from, wire.saturating_sub(38), number);
         let id = self.wires.packets.insert(packet);
+        self.meters.control_frames[0] += 1;
         self.overtake(at, link, id);
     }
 
@@ -71,7 +72,7 @@ impl Network {
             }
             Err(_) => {
                 self.wires.packets.remove(id);
-                self.meters.lost_control.push(number);
+                self.meters.lose_control(number);
             }
         }
         true
@@ -80,7 +81,7 @@ impl Network {
     fn overtake(&mut self, ready: SimTime, link: u32, id: u32) {
         if self.wires.overtake(self.failures.as_deref(), link, ready, id).is_err() {
             let packet = self.wires.packets.remove(id);
-            self.meters.lost_control.extend(packet.control_message());
+            packet.control_message().into_iter().for_each(|number| self.meters.lose_control(number));
         }
     }
 }

@@ -76,18 +76,26 @@ pub struct Meters {
     pub latencies: Option<Latencies>,
     /// The control messages of which frames were lost since this was last read.
     pub lost_control: Vec<u64>,
+    /// Frames of control messages in band: sent, arrived and lost.
+    pub control_frames: [u64; 3],
 }
 
 impl Meters {
     /// Counts a lost packet and returns it to its flow's books.
     pub(crate) fn lose(&mut self, link: u32, reason: Loss, packet: Packet, ends: &mut Endpoints) {
         if let Some(number) = packet.control_message() {
-            return self.lost_control.push(number);
+            return self.lose_control(number);
         }
         let count = self.losses.entry((link, reason)).or_default();
         count.0 += 1;
         count.1 += u64::from(packet.bytes);
         ends.lost(packet);
+    }
+
+    /// Counts a lost frame of the control message with this number.
+    pub(crate) fn lose_control(&mut self, number: u64) {
+        self.control_frames[2] += 1;
+        self.lost_control.push(number);
     }
 
     /// Packets lost on a link for a reason.

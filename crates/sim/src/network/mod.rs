@@ -342,6 +342,7 @@ impl Network {
     #[inline(never)]
     fn receives(&mut self, at: SimTime, link: u32, id: u32, packet: Packet, ends: &mut Endpoints) -> bool {
         if let Some(number) = packet.control_message() {
+            self.meters.control_frames[1] += 1;
             self.news.control.push(number);
             self.news.pending = true;
             return false;

@@ -9,6 +9,7 @@ use crate::hosts::endpoints::Endpoints;
 use crate::hosts::receive::ReceiveBuffer;
 use crate::network::Network;
 use crate::network::failures::Failures;
+use crate::network::packet::Packet;
 use crate::network::pfc::PfcSwitches;
 use crate::network::rate_changes::RateChanges;
 use crate::network::trains::Trains;
@@ -186,6 +187,16 @@ impl Network {
 
     /// Packets that were sent and have not arrived, and their bytes without framing.
     pub fn in_flight(&self) -> (u64, u64) {
+        let data = self.packets().filter(|packet| packet.control_message().is_none());
+        data.fold(self.meters.beyond, |(n, bytes), packet| (n + 1, bytes + u64::from(packet.bytes)))
+    }
+
+    /// Frames of control messages that are in flight.
+    pub fn control_in_flight(&self) -> u64 {
+        self.packets().filter(|packet| packet.control_message().is_some()).count() as u64
+    }
+
+    fn packets(&self) -> impl Iterator<Item = &Packet> {
         let packets = &self.wires.packets;
         let on_links = self.wires.links.iter().flat_map(|link| link.in_flight(packets));
         let at_ports = self.pfc.iter().flat_map(|p| p.packets());
@@ -193,9 +204,7 @@ impl Network {
         let in_racks = self.hybrid.iter().flat_map(|h| h.packets());
         let numbered = on_links.chain(at_ports).chain(in_air).chain(in_racks).map(|id| packets.get(id));
         let held = self.failures.iter().flat_map(|f| f.held_packets());
-        let all = numbered.chain(held).chain(self.interfaces.packets());
-        let data = all.filter(|packet| packet.control_message().is_none());
-        data.fold(self.meters.beyond, |(n, bytes), packet| (n + 1, bytes + u64::from(packet.bytes)))
+        numbered.chain(held).chain(self.interfaces.packets())
     }
 
     /// The backlog of a host by destination, in this detail; its clock is `ahead` of

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 class Progress(NamedTuple):
     """Progress of a scenario's runs."""
 
-    #: Share of all runs that is done, 0 to 1.
-    fraction: float
     #: Complete runs.
     done: int
     #: Complete runs that were reused.
@@ -31,13 +29,18 @@ class Progress(NamedTuple):
     total: int
     #: Simulated events.
     events: int
+    #: Estimated seconds left, by what other runs of the same schemes took; ``None`` as long as
+    #: nothing is known.
+    remaining: float | None
     #: Seconds since the start.
     elapsed: float
 
     @property
-    def remaining(self) -> float | None:
-        """Estimated seconds left; ``None`` before the first progress."""
-        return self.elapsed * (1 - self.fraction) / self.fraction if self.fraction > 0 else None
+    def fraction(self) -> float:
+        """Share of all time that is over, 0 to 1."""
+        if self.done == self.total:
+            return 1.0
+        return 0.0 if self.remaining is None else self.elapsed / max(self.elapsed + self.remaining, 1e-9)
 
 
 def _text(value: Any) -> str:

@@ -101,7 +101,9 @@ def sweep(
 
     def shown() -> None:
         if tell is not None:
-            tell(Progress(done / max(core.total, 1), done, core.cached, core.total, 0, time.monotonic() - begin))
+            elapsed = time.monotonic() - begin
+            left = elapsed * (core.total - done) / (done - core.cached) if done > core.cached else None
+            tell(Progress(done, core.cached, core.total, 0, left, elapsed))
 
     try:
         while wanted := core.wanted(at_once or os.cpu_count() or 1):

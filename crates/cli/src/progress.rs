@@ -1,5 +1,5 @@
-//! Progress on stderr: a bar on a terminal, a line every ten seconds elsewhere. Runs that were
-//! complete before do not count in the estimate of the remaining time.
+//! Progress on stderr: a bar on a terminal, a line every ten seconds elsewhere. Shares are of the
+//! time that all takes, as runs of one scheme may take much longer than those of another.
 
 use crate::output::rough;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use timeplane_experiment::{Progress, say};
 
-/// Steps of the bar for each run.
+/// Steps of the bar.
 const STEPS: f64 = 1000.0;
 /// The interval of lines if there is no terminal.
 const LINES_EVERY: Duration = Duration::from_secs(10);
@@ -23,35 +23,27 @@ pub struct Display {
 }
 
 struct State {
-    done: Vec<f64>,
     events: Vec<u64>,
     finished: usize,
-    /// Runs that were complete before; they do not count in the estimate of the remaining time.
+    /// Runs that were complete before.
     cached: usize,
     begun: Instant,
+    /// The seconds that are left, and when that was known.
+    left: Option<(f64, Instant)>,
+    /// The largest share that was shown.
+    share: f64,
     shown: Option<Instant>,
 }
 
 impl Display {
     pub fn new(runs: usize, quiet: bool) -> Self {
         let bar = (!quiet && io::stderr().is_terminal()).then(|| {
-            let bar = ProgressBar::with_draw_target(
-                Some((runs as f64 * STEPS) as u64),
-                ProgressDrawTarget::stderr_with_hz(10),
-            );
+            let bar = ProgressBar::with_draw_target(Some(STEPS as u64), ProgressDrawTarget::stderr_with_hz(10));
             let style = ProgressStyle::with_template("{bar:30} {percent:>3} %  {msg}").expect("a right template");
             bar.set_style(style);
             bar
         });
-        let state = State {
-            done: vec![0.0; runs],
-            events: vec![0; runs],
-            finished: 0,
-            cached: 0,
-            begun: Instant::now(),
-            shown: None,
-        };
-        Self { state: Mutex::new(state), bar, quiet }
+        Self { state: Mutex::new(State::new(runs)), bar, quiet }
     }
 
     pub fn on(&self, progress: Progress<'_>) {
@@ -70,13 +62,14 @@ impl Display {
             return;
         }
         state.shown = Some(now);
-        let message = state.message(now - state.begun);
+        let message = state.message(now);
+        let share = state.share(now);
         match &self.bar {
             Some(bar) => {
-                bar.set_position((state.done.iter().sum::<f64>() * STEPS) as u64);
+                bar.set_position((share * STEPS) as u64);
                 bar.set_message(message);
             }
-            None => say!("{:3.0} %  {message}", 100.0 * state.share()),
+            None => say!("{:3.0} %  {message}", 100.0 * share),
         }
     }
 
@@ -94,33 +87,49 @@ impl Display {
 }
 
 impl State {
+    fn new(runs: usize) -> Self {
+        let (events, begun) = (vec![0; runs], Instant::now());
+        Self { events, finished: 0, cached: 0, begun, left: None, share: 0.0, shown: None }
+    }
+
     fn take(&mut self, progress: Progress<'_>) {
         match progress {
             Progress::Started { .. } | Progress::LeftOut(_) | Progress::Note(_) => {}
-            Progress::Tick { run, fraction, events } => {
-                if let (Some(done), Some(seen)) = (self.done.get_mut(run), self.events.get_mut(run)) {
-                    *done = fraction.clamp(*done, 1.0);
+            Progress::Tick { run, events, .. } => {
+                if let Some(seen) = self.events.get_mut(run) {
                     *seen = events.max(*seen);
                 }
             }
+            Progress::Left { seconds } => self.left = Some((seconds, Instant::now())),
             Progress::Finished { run, cached, events } => {
                 self.events[run] = self.events[run].max(events);
-                if let Some(done) = self.done.get_mut(run) {
-                    *done = 1.0;
-                }
                 self.finished += 1;
                 self.cached += usize::from(cached);
             }
         }
     }
 
-    fn share(&self) -> f64 {
-        if self.done.is_empty() { 1.0 } else { self.done.iter().sum::<f64>() / self.done.len() as f64 }
+    /// The seconds that are left.
+    fn left(&self, now: Instant) -> Option<f64> {
+        let (seconds, then) = self.left?;
+        Some((seconds - (now - then).as_secs_f64()).max(0.0))
     }
 
-    fn message(&self, elapsed: Duration) -> String {
-        let seconds = elapsed.as_secs_f64().max(1e-3);
-        let mut message = format!("{} of {} runs", self.finished, self.done.len());
+    /// The share of all time that is over; it never falls.
+    fn share(&mut self, now: Instant) -> f64 {
+        let worked = (now - self.begun).as_secs_f64();
+        let share = match self.left(now) {
+            _ if self.finished == self.events.len() => 1.0,
+            Some(left) if worked > 0.0 => worked / (worked + left),
+            _ => 0.0,
+        };
+        self.share = self.share.max(share);
+        self.share
+    }
+
+    fn message(&self, now: Instant) -> String {
+        let seconds = (now - self.begun).as_secs_f64().max(1e-3);
+        let mut message = format!("{} of {} runs", self.finished, self.events.len());
         if self.cached > 0 {
             message += &format!(" ({} complete before)", self.cached);
         }
@@ -128,10 +137,8 @@ impl State {
         if events > 0 {
             message += &format!(", {} events/s", rough(events as f64 / seconds));
         }
-        let worked = self.done.iter().sum::<f64>() - self.cached as f64;
-        let left = self.done.len() as f64 - self.done.iter().sum::<f64>();
-        if worked > 0.01 && left > 0.0 && seconds > 1.0 {
-            message += &format!(", {} left", span(seconds * left / worked));
+        if let Some(left) = self.left(now) {
+            message += &format!(", {} left", span(left));
         }
         message
     }
@@ -152,27 +159,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_there_before_says_nothing_about_the_rest() {
-        let mut state = State {
-            done: vec![0.0; 4],
-            events: vec![0; 4],
-            finished: 0,
-            cached: 0,
-            begun: Instant::now(),
-            shown: None,
-        };
+    fn progress_is_a_share_of_time() {
+        let mut state = State::new(4);
         state.take(Progress::Finished { run: 0, cached: true, events: 0 });
         state.take(Progress::Started { run: 1, label: "dctcp, seed 1" });
         state.take(Progress::Tick { run: 1, fraction: 0.5, events: 20_000_000 });
-        // Half a run took 10 s; two and a half runs are left.
-        assert_eq!(
-            state.message(Duration::from_secs(10)),
-            "1 of 4 runs (1 complete before), 2.0 M events/s, 50 s left"
-        );
-        assert_eq!(state.share(), 0.375);
-        // A late report does not reduce the progress.
+        let now = state.begun + Duration::from_secs(10);
+        assert_eq!(state.message(now), "1 of 4 runs (1 complete before), 2.0 M events/s");
+        assert_eq!(state.share(now), 0.0);
+        state.left = Some((50.0, now));
+        let later = now + Duration::from_secs(10);
+        assert_eq!(state.message(later), "1 of 4 runs (1 complete before), 1.0 M events/s, 40 s left");
+        assert_eq!(state.share(later), 20.0 / 60.0);
+        // A late report does not reduce the progress, nor does a scheme that takes longer.
         state.take(Progress::Tick { run: 1, fraction: 0.4, events: 1 });
-        assert_eq!(state.share(), 0.375);
+        state.left = Some((100.0, later));
+        assert_eq!(state.share(later), 20.0 / 60.0);
+        assert_eq!(state.message(later), "1 of 4 runs (1 complete before), 1.0 M events/s, 2 min left");
         assert_eq!(span(100.0), "2 min");
     }
 }

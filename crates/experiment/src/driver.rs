@@ -105,6 +105,12 @@ pub enum Progress<'a> {
         /// Events handled so far; 0 outside the simulator.
         events: u64,
     },
+    /// How long all runs still take; comes about twice a second once that is known. Runs one after
+    /// the other on the calling thread have no such report.
+    Left {
+        /// In seconds of wall time.
+        seconds: f64,
+    },
     /// A run is complete.
     Finished {
         /// Its number.

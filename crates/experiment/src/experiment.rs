@@ -337,20 +337,22 @@ pub(crate) struct Extent {
 }
 
 impl Extent {
-    /// Reports how far the run is, and passes on that it is cancelled.
-    pub(crate) fn look(&self, pulse: &Pulse, cancelled: bool, tell: &(dyn Fn(Progress<'_>) + Sync)) {
+    /// Reports how far the run is, if that is known, and passes on that it is cancelled.
+    pub(crate) fn look(&self, pulse: &Pulse, cancelled: bool, tell: &(dyn Fn(Progress<'_>) + Sync)) -> Option<f64> {
         if cancelled {
             pulse.cancel.store(true, Ordering::Relaxed);
         }
         let events = pulse.events.load(Ordering::Relaxed);
         if events == 0 {
-            return;
+            return None;
         }
         let fraction = match self.flows {
             Some(flows) => pulse.flows.load(Ordering::Relaxed) as f64 / flows.max(1) as f64,
             None => pulse.now_ps.load(Ordering::Relaxed) as f64 / self.end_ps.max(1) as f64,
         };
-        tell(Progress::Tick { run: self.run, fraction: fraction.clamp(0.0, 1.0), events });
+        let fraction = fraction.clamp(0.0, 1.0);
+        tell(Progress::Tick { run: self.run, fraction, events });
+        Some(fraction)
     }
 }
 

@@ -18,6 +18,7 @@
 mod answer;
 pub mod checks;
 mod comparison;
+mod costs;
 mod driver;
 mod error;
 mod exit;

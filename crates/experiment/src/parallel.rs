@@ -1,10 +1,11 @@
-//! Runs the missing runs of a scenario on all cores. A commit thread makes finished runs durable in
-//! groups.
+//! Runs the missing runs of a scenario on all cores, the longest first. A commit thread makes
+//! finished runs durable in groups.
 
+use crate::costs::Costs;
 use crate::driver::{Driver, Progress, Pulse};
 use crate::error::ExperimentError;
 use crate::experiment::{Ending, Error, Experiment, Extent, LOOK_EVERY, Options, Outcome};
-use rayon::prelude::*;
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -17,6 +18,8 @@ use timeplane_scenario::Loaded;
 const GROUP: usize = 64;
 /// How long a finished run waits for others of its group.
 const GATHER: Wall = Wall::from_millis(250);
+/// How often the remaining time is told.
+const TELL_EVERY: Wall = Wall::from_millis(500);
 
 /// Runs what is missing of a scenario, `options.jobs` runs at the same time, and compares the
 /// completed runs.
@@ -58,12 +61,14 @@ where
             .num_threads(jobs.max(1))
             .build()
             .map_err(|e| ExperimentError::Threads { jobs, reason: e.to_string() })?;
+        let costs = Mutex::new(Costs::new(self.planned()));
+        let begun = Instant::now();
         let over = loop {
             let wanted = self.wanted(jobs)?;
             if wanted.is_empty() {
                 break true;
             }
-            Wave::new(self, &wanted, cancel, tell).run(&pool)?;
+            Wave::new(self, &wanted, (&costs, begun), cancel, tell).run(&pool)?;
             if cancel.load(Ordering::Relaxed) {
                 // The last wanted run may be complete nevertheless.
                 break self.wanted(jobs)?.is_empty();
@@ -76,7 +81,10 @@ where
 /// Runs that are in progress at the same time.
 struct Wave<'a, D: Driver> {
     experiment: &'a Experiment<D>,
-    runs: Vec<Running>,
+    runs: BTreeMap<usize, Running>,
+    costs: &'a Mutex<Costs>,
+    /// When times of costs begin.
+    begun: Instant,
     cancel: &'a AtomicBool,
     tell: &'a (dyn Fn(Progress<'_>) + Sync),
     /// The first error.
@@ -86,7 +94,6 @@ struct Wave<'a, D: Driver> {
 }
 
 struct Running {
-    run: usize,
     pulse: Pulse,
     extent: Extent,
     active: AtomicBool,
@@ -103,24 +110,24 @@ where
     fn new(
         experiment: &'a Experiment<D>,
         wanted: &[usize],
+        (costs, begun): (&'a Mutex<Costs>, Instant),
         cancel: &'a AtomicBool,
         tell: &'a (dyn Fn(Progress<'_>) + Sync),
     ) -> Self {
-        let running = |&run: &usize| Running {
-            run,
-            pulse: Pulse::default(),
-            extent: experiment.extent(run),
-            active: AtomicBool::new(false),
+        costs.lock().expect("no panic").wait_for(wanted);
+        let running = |&run: &usize| {
+            let active = AtomicBool::new(false);
+            (run, Running { pulse: Pulse::default(), extent: experiment.extent(run), active })
         };
         let runs = wanted.iter().map(running).collect();
-        Self { experiment, runs, cancel, tell, failure: Mutex::new(None), fault: Mutex::new(None) }
+        Self { experiment, runs, costs, begun, cancel, tell, failure: Mutex::new(None), fault: Mutex::new(None) }
     }
 
     fn run(self, pool: &rayon::ThreadPool) -> Result<(), Error<D>> {
         let over = AtomicBool::new(false);
         let (done, finished) = sync_channel(GROUP);
         std::thread::scope(|scope| {
-            let watcher = scope.spawn(|| self.watch(&over));
+            let watcher = scope.spawn(|| self.watch(&over, pool.current_num_threads()));
             let _ending = Ending { over: &over, watcher: watcher.thread() };
             scope.spawn(|| {
                 // Moved into this thread: if it ends early, senders get an error and do not block.
@@ -129,13 +136,13 @@ where
                     self.fail(e.into());
                 }
             });
-            pool.install(|| {
-                self.runs.par_iter().with_max_len(1).for_each(|running| {
-                    if let Some(result) = self.one(running) {
+            pool.broadcast(|_| {
+                while let Some(run) = self.next() {
+                    if let Some(result) = self.one(run) {
                         // An error means that the commit thread has failed and recorded why.
                         drop(done.send(result));
                     }
-                });
+                }
             });
             drop(done);
         });
@@ -143,18 +150,27 @@ where
         failure.or(self.fault.into_inner().expect("no panic")).map_or(Ok(()), Err)
     }
 
-    /// Runs one, unless the wave is cancelled or has failed.
-    fn one(&self, running: &Running) -> Option<Finished> {
-        let Running { run, pulse, active, .. } = running;
+    fn seconds(&self) -> f64 {
+        self.begun.elapsed().as_secs_f64()
+    }
+
+    /// The run to begin next, unless the wave is cancelled or has failed.
+    fn next(&self) -> Option<usize> {
         if self.cancel.load(Ordering::Relaxed) || self.failure.lock().expect("no panic").is_some() {
             return None;
         }
-        (self.tell)(Progress::Started { run: *run, label: &self.experiment.planned()[*run].label() });
+        self.costs.lock().expect("no panic").next(self.seconds())
+    }
+
+    fn one(&self, run: usize) -> Option<Finished> {
+        let Running { pulse, active, .. } = &self.runs[&run];
+        (self.tell)(Progress::Started { run, label: &self.experiment.planned()[run].label() });
         active.store(true, Ordering::Relaxed);
-        let result = self.experiment.one(*run, pulse, self.tell);
+        let result = self.experiment.one(run, pulse, self.tell);
         active.store(false, Ordering::Relaxed);
+        self.costs.lock().expect("no panic").end(run, self.seconds(), matches!(result, Ok(Some(_))));
         match result {
-            Ok(finished) => finished.map(|(partial, events)| (*run, partial, events)),
+            Ok(finished) => finished.map(|(partial, events)| (run, partial, events)),
             Err(error @ ExperimentError::Fault { .. }) => {
                 self.fault.lock().expect("no panic").get_or_insert(error);
                 None
@@ -169,7 +185,7 @@ where
     /// Records an error and stops the other runs; they are repeated next time.
     fn fail(&self, error: Error<D>) {
         self.failure.lock().expect("no panic").get_or_insert(error);
-        self.runs.iter().for_each(|r| r.pulse.cancel.store(true, Ordering::Relaxed));
+        self.runs.values().for_each(|r| r.pulse.cancel.store(true, Ordering::Relaxed));
     }
 
     /// Makes finished runs durable in groups: to sync each short run alone takes longer than to run
@@ -192,10 +208,17 @@ where
     }
 
     /// Reports the progress of active runs, and passes on that they are cancelled.
-    fn watch(&self, over: &AtomicBool) {
+    fn watch(&self, over: &AtomicBool, jobs: usize) {
+        let mut told = Instant::now();
         while !over.load(Ordering::Relaxed) {
-            for running in self.runs.iter().filter(|r| r.active.load(Ordering::Relaxed)) {
-                running.extent.look(&running.pulse, self.cancel.load(Ordering::Relaxed), self.tell);
+            for (&run, running) in self.runs.iter().filter(|(_, r)| r.active.load(Ordering::Relaxed)) {
+                let at = running.extent.look(&running.pulse, self.cancel.load(Ordering::Relaxed), self.tell);
+                at.into_iter().for_each(|fraction| self.costs.lock().expect("no panic").is_at(run, fraction));
+            }
+            if told.elapsed() >= TELL_EVERY {
+                told = Instant::now();
+                let left = self.costs.lock().expect("no panic").left(self.seconds(), jobs);
+                left.into_iter().for_each(|seconds| (self.tell)(Progress::Left { seconds }));
             }
             std::thread::park_timeout(LOOK_EVERY);
         }

@@ -112,6 +112,7 @@ impl ScenarioArgs {
             }
             Progress::Tick { fraction, .. } => bar.set_position((fraction * 1000.0) as u64),
             Progress::Finished { .. } => bar.set_position(0),
+            Progress::Left { .. } => {}
         }
     }
 

@@ -24,8 +24,8 @@ const LOOK: Duration = Duration::from_millis(50);
 /// The progress of all runs.
 #[derive(Default)]
 struct State {
-    /// The completed share of each run, 0 to 1.
-    fractions: Vec<f64>,
+    /// The seconds that are left.
+    left: Option<f64>,
     /// The events of each run so far.
     events: Vec<u64>,
     done: usize,
@@ -36,12 +36,11 @@ impl State {
     fn on(&mut self, progress: Progress<'_>) {
         match progress {
             Progress::Started { .. } | Progress::LeftOut(_) | Progress::Note(_) => {}
-            Progress::Tick { run, fraction, events } => {
-                self.fractions[run] = self.fractions[run].max(fraction);
+            Progress::Left { seconds } => self.left = Some(seconds),
+            Progress::Tick { run, events, .. } => {
                 self.events[run] = self.events[run].max(events);
             }
             Progress::Finished { run, cached, events } => {
-                self.fractions[run] = 1.0;
                 self.events[run] = events;
                 self.done += 1;
                 self.cached += usize::from(cached);
@@ -77,7 +76,7 @@ fn forget(
 /// Runs everything that is missing in `root` and compares the completed runs.
 ///
 /// `until` ends a point early, such as `fct_mean=5%`. `progress` is called about ten times a second
-/// with (fraction, completed runs, of them complete before, all runs, events). The results hold a
+/// with (completed runs, of them complete before, all runs, events, seconds left). The results hold a
 /// reference to `keep`.
 #[pyfunction]
 #[pyo3(signature = (loaded, jobs, root, progress, schedulers, keep, until=None))]
@@ -104,15 +103,14 @@ pub(crate) fn run(
         known.register(name.clone(), scheduler::factory(name, scheduler, Arc::clone(&failure)));
     }
     let (cancel, total) = (AtomicBool::new(false), planned.len());
-    let state = State { fractions: vec![0.0; total], events: vec![0; total], ..State::default() };
+    let state = State { events: vec![0; total], ..State::default() };
     let state = Mutex::new(state);
     let tell = |progress: &Bound<'_, PyAny>| {
-        let (fraction, done, cached, events) = {
+        let (done, cached, events, left) = {
             let s = state.lock().expect("no panic");
-            let fraction = s.fractions.iter().sum::<f64>() / total.max(1) as f64;
-            (fraction, s.done, s.cached, s.events.iter().sum::<u64>())
+            (s.done, s.cached, s.events.iter().sum::<u64>(), s.left.filter(|_| s.done < total))
         };
-        progress.call1((fraction, done, cached, total, events)).map(drop)
+        progress.call1((done, cached, total, events, left)).map(drop)
     };
     let waiting = std::thread::current();
     let (outcome, stopped) = std::thread::scope(|scope| {

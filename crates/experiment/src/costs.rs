@@ -1,0 +1,300 @@
+//! The wall time of runs, learnt from other runs of the same scheme: which run is next, and how
+//! long all of them still take.
+//!
+//! The longest runs go first, so that no core waits for the last of them. What takes long is only
+//! known of a kind (a scheme at a point) once a run of it has ended. So one run of each kind goes
+//! before all others. Times are in seconds since some start.
+
+use crate::planned::PlannedRun;
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
+
+/// The completed share from which on a run tells how long it takes.
+const TELLING: f64 = 0.02;
+
+/// A mean.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mean {
+    sum: f64,
+    count: u32,
+}
+
+impl Mean {
+    fn add(&mut self, value: f64) {
+        self.sum += value;
+        self.count += 1;
+    }
+
+    fn get(self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum / f64::from(self.count))
+    }
+}
+
+/// A run in progress.
+#[derive(Clone, Copy, Debug)]
+struct UnderWay {
+    began: f64,
+    /// The completed share, 0 to 1.
+    fraction: f64,
+}
+
+impl UnderWay {
+    /// The time of the whole run, if it goes on like this.
+    fn projected(self, now: f64) -> Option<f64> {
+        (self.fraction > TELLING).then(|| (now - self.began) / self.fraction)
+    }
+}
+
+/// The cost that was expected of a kind's runs, in a heap.
+#[derive(Debug, PartialEq)]
+struct Expected(f64, usize);
+
+impl Eq for Expected {}
+
+impl Ord for Expected {
+    fn cmp(&self, other: &Self) -> Ordering {
+        // Of two that take as long, the first in the order of tables.
+        self.0.total_cmp(&other.0).then(other.1.cmp(&self.1))
+    }
+}
+
+impl PartialOrd for Expected {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// What runs take, and those that wait.
+#[derive(Debug, Default)]
+pub(crate) struct Costs {
+    /// By run: its kind.
+    kinds: Vec<usize>,
+    /// By kind: its scheme.
+    schemes: Vec<usize>,
+    /// By kind: times of ended runs.
+    ended: Vec<Mean>,
+    /// By scheme: times of ended runs.
+    ended_of_scheme: Vec<Mean>,
+    ended_of_all: Mean,
+    under_way: BTreeMap<usize, UnderWay>,
+    /// By kind: runs that wait.
+    waiting: Vec<VecDeque<usize>>,
+    /// The next kind of which no run has begun, or more.
+    next_kind: usize,
+    /// Kinds with known costs; those that are out of date are passed over.
+    known: BinaryHeap<Expected>,
+}
+
+impl Costs {
+    /// The costs of these runs. None of them waits.
+    pub fn new(planned: &[PlannedRun]) -> Self {
+        let mut costs = Self::default();
+        let mut schemes = HashMap::new();
+        let mut kinds = HashMap::new();
+        for run in planned {
+            let count = schemes.len();
+            let scheme = *schemes.entry(run.scheme.as_str()).or_insert(count);
+            let kind = *kinds.entry((run.point, scheme)).or_insert_with(|| {
+                costs.schemes.push(scheme);
+                costs.schemes.len() - 1
+            });
+            costs.kinds.push(kind);
+        }
+        costs.ended = vec![Mean::default(); costs.schemes.len()];
+        costs.waiting = vec![VecDeque::new(); costs.schemes.len()];
+        costs.ended_of_scheme = vec![Mean::default(); schemes.len()];
+        costs
+    }
+
+    /// These runs wait, and no others.
+    pub fn wait_for(&mut self, runs: &[usize]) {
+        self.waiting.iter_mut().for_each(VecDeque::clear);
+        runs.iter().for_each(|&run| self.waiting[self.kinds[run]].push_back(run));
+        self.next_kind = 0;
+        self.known = (0..self.ended.len()).filter_map(|k| Some(Expected(self.ended[k].get()?, k))).collect();
+    }
+
+    /// Takes the run that is to begin next.
+    pub fn next(&mut self, now: f64) -> Option<usize> {
+        let begun = |costs: &Self, kind: usize| {
+            costs.ended[kind].count > 0 || costs.under_way.keys().any(|&run| costs.kinds[run] == kind)
+        };
+        while self.next_kind < self.waiting.len()
+            && (self.waiting[self.next_kind].is_empty() || begun(self, self.next_kind))
+        {
+            self.next_kind += 1;
+        }
+        let unknown = (self.next_kind < self.waiting.len()).then_some(self.next_kind);
+        let kind = unknown.or_else(|| self.longest()).or_else(|| self.waiting.iter().position(|w| !w.is_empty()))?;
+        let run = self.waiting[kind].pop_front()?;
+        self.under_way.insert(run, UnderWay { began: now, fraction: 0.0 });
+        Some(run)
+    }
+
+    /// Of the kinds with known costs and runs that wait, the one that takes longest.
+    fn longest(&mut self) -> Option<usize> {
+        loop {
+            let Expected(seconds, kind) = self.known.peek()?;
+            let (seconds, kind) = (*seconds, *kind);
+            if self.ended[kind].get() == Some(seconds) && !self.waiting[kind].is_empty() {
+                return Some(kind);
+            }
+            self.known.pop();
+        }
+    }
+
+    /// A run has come this far.
+    pub fn is_at(&mut self, run: usize, fraction: f64) {
+        if let Some(under_way) = self.under_way.get_mut(&run) {
+            under_way.fraction = fraction;
+        }
+    }
+
+    /// A run has ended, complete or not.
+    pub fn end(&mut self, run: usize, now: f64, complete: bool) {
+        let Some(UnderWay { began, .. }) = self.under_way.remove(&run) else { return };
+        if complete {
+            let kind = self.kinds[run];
+            self.ended[kind].add(now - began);
+            self.ended_of_scheme[self.schemes[kind]].add(now - began);
+            self.ended_of_all.add(now - began);
+            self.known.extend(self.ended[kind].get().map(|seconds| Expected(seconds, kind)));
+        }
+    }
+
+    /// How long the waiting runs and those in progress still take with this many at the same time.
+    /// `None` if that cannot be known yet.
+    pub fn left(&self, now: f64, jobs: usize) -> Option<f64> {
+        let mut projected = BTreeMap::<usize, Mean>::new();
+        let mut of_all = Mean::default();
+        for (run, under_way) in &self.under_way {
+            if let Some(seconds) = under_way.projected(now) {
+                projected.entry(self.kinds[*run]).or_default().add(seconds);
+                of_all.add(seconds);
+            }
+        }
+        let expected = |kind: usize| {
+            let known = self.ended[kind].get().or_else(|| projected.get(&kind)?.get());
+            known
+                .or_else(|| self.ended_of_scheme[self.schemes[kind]].get())
+                .or(self.ended_of_all.get())
+                .or(of_all.get())
+        };
+        let (mut work, mut longest) = (0.0, 0.0f64);
+        for (&run, under_way) in &self.under_way {
+            let kind = expected(self.kinds[run])?;
+            // Its own progress counts the more, the further it is.
+            let own = under_way.projected(now).unwrap_or(kind);
+            let total = own * under_way.fraction + kind * (1.0 - under_way.fraction);
+            let left = (total - (now - under_way.began)).max(0.0);
+            work += left;
+            longest = longest.max(left);
+        }
+        for (kind, waiting) in self.waiting.iter().enumerate().filter(|(_, w)| !w.is_empty()) {
+            let each = expected(kind)?;
+            work += each * waiting.len() as f64;
+            longest = longest.max(each);
+        }
+        Some(longest.max(work / jobs.max(1) as f64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use indexmap::IndexMap;
+
+    /// Two points, of three schemes each, with four seeds.
+    fn planned() -> Vec<PlannedRun> {
+        let mut all = Vec::new();
+        for point in 0..2 {
+            for scheme in ["short", "long", "middle"] {
+                for seed in 0..4 {
+                    let (values, key, complete) = (IndexMap::new(), String::new(), false);
+                    all.push(PlannedRun { point, values, scheme: scheme.to_owned(), seed, key, complete });
+                }
+            }
+        }
+        all
+    }
+
+    fn takes(run: &PlannedRun) -> f64 {
+        let point = run.point as f64 + 1.0;
+        point
+            * match run.scheme.as_str() {
+                "short" => 1.0,
+                "middle" => 5.0,
+                _ => 20.0,
+            }
+    }
+
+    /// Runs everything, two at a time. Returns what was next, what was thought to be left by time,
+    /// and when the last run ended.
+    fn all(planned: &[PlannedRun]) -> (Vec<usize>, Vec<(f64, Option<f64>)>, f64) {
+        let mut costs = Costs::new(planned);
+        costs.wait_for(&(0..planned.len()).collect::<Vec<_>>());
+        let (mut now, mut order, mut left) = (0.0, Vec::new(), Vec::new());
+        let mut running: Vec<(f64, usize)> = Vec::new();
+        loop {
+            while running.len() < 2
+                && let Some(run) = costs.next(now)
+            {
+                order.push(run);
+                running.push((now + takes(&planned[run]), run));
+            }
+            running.sort_by(|a, b| b.0.total_cmp(&a.0));
+            for &(ends, run) in &running {
+                costs.is_at(run, 1.0 - (ends - now) / takes(&planned[run]));
+            }
+            left.push((now, costs.left(now, 2)));
+            let Some(&(ends, run)) = running.last() else { return (order, left, now) };
+            // Once on the way, and once at the end of the first.
+            if ends - now > 0.5 {
+                now += 0.5;
+            } else {
+                now = ends;
+                running.pop();
+                costs.end(run, now, true);
+            }
+        }
+    }
+
+    #[test]
+    fn one_of_each_kind_goes_first_and_then_the_longest() {
+        let planned = planned();
+        let (order, ..) = all(&planned);
+        let kinds: Vec<_> = order.iter().map(|&r| (planned[r].point, planned[r].scheme.as_str())).collect();
+        assert_eq!(kinds[..6], [(0, "short"), (0, "long"), (0, "middle"), (1, "short"), (1, "long"), (1, "middle")]);
+        assert_eq!(kinds[18..], [(1, "short"), (1, "short"), (1, "short"), (0, "short"), (0, "short"), (0, "short")]);
+        let mut sorted = order.clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted, (0..planned.len()).collect::<Vec<_>>(), "each runs once");
+    }
+
+    #[test]
+    fn what_is_left_is_known_once_each_kind_has_run() {
+        let planned = planned();
+        let (_, left, end) = all(&planned);
+        let known = left.iter().filter(|(now, _)| (0.25..0.95).contains(&(now / end)));
+        for (now, left) in known {
+            let (left, is) = (left.expect("known"), end - now);
+            assert!((0.7..1.3).contains(&(left / is)), "at {now} of {end} s: {left}, it takes {is}");
+        }
+        let work: f64 = planned.iter().map(takes).sum();
+        assert!(end < work / 2.0 * 1.05, "both are busy until the end: {end}, work {work}");
+        assert!(left[0].1.is_none() && left.last().is_some_and(|l| l.1 == Some(0.0)));
+    }
+
+    #[test]
+    fn what_was_cancelled_teaches_nothing() {
+        let planned = planned();
+        let mut costs = Costs::new(&planned);
+        costs.wait_for(&[0, 1, 4]);
+        assert_eq!((costs.next(0.0), costs.next(0.0)), (Some(0), Some(4)), "a kind at a time");
+        costs.end(0, 0.1, false);
+        assert_eq!(costs.left(0.1, 1), None);
+        costs.is_at(4, 0.5);
+        assert_eq!(costs.left(10.0, 1), Some(30.0), "10 s of it, and another like it");
+        assert_eq!((costs.next(10.0), costs.next(10.0)), (Some(1), None));
+    }
+}

@@ -642,7 +642,9 @@ class RadioSpec(Values):
     of MCS 1, which the preamble of every data frame uses.
     """
     queue: AirQueue | None = None
-    """Queue of each air link, one for each direction; default: unlimited."""
+    """Queue of each air link, one for each direction; default: unlimited. It belongs to the switch
+    that sends, so TCP small queues of hosts do not bound it.
+    """
     handover: HandoverSpec | None = None
     """Handover of devices with links to several access points; default: such links are paths of equal
     cost.
@@ -1368,7 +1370,7 @@ Ecmp: TypeAlias = Literal["flow", "packet"]
 #: - ``"round_robin"``: Destinations in turn.
 #: - ``"fair_queue"``: Flows in turn, and acknowledgements first, as with `fq` of Linux. A flow
 #:   hands over a segment when it is its turn (TCP small queues), so no window waits in the
-#:   interface.
+#:   interface. Where a plan opens gates, reports count the segments that windows allow.
 Discipline: TypeAlias = Literal["fifo", "round_robin", "fair_queue"]
 
 
@@ -1377,8 +1379,8 @@ class Nic(Values):
     """Network interface of a host."""
 
     discipline: Discipline | None = None
-    """Order in which queues send, where no plan decides. Default: `fair_queue` for TCP with another
-    preset than `rfc`, `fifo` otherwise.
+    """Order in which a host sends. Where a plan opens gates, it holds for the packets of each
+    destination. Default: `fair_queue` for TCP with another preset than `rfc`, `fifo` otherwise.
     """
     burst: Bytes = "0 B"
     """Segmentation offload: the interface takes packets of one queue in bursts of at most this many

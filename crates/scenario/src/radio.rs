@@ -38,7 +38,8 @@ pub struct RadioSpec {
     /// sensitivity of MCS 1, which the preamble of every data frame uses.
     #[serde(default = "senses")]
     pub senses_dbm: f64,
-    /// Queue of each air link, one for each direction; default: unlimited.
+    /// Queue of each air link, one for each direction; default: unlimited. It belongs to the switch
+    /// that sends, so TCP small queues of hosts do not bound it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<AirQueue>,
     /// Handover of devices with links to several access points; default: such links are paths of

@@ -100,8 +100,8 @@ pub enum Ecmp {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Nic {
-    /// Order in which queues send, where no plan decides. Default: `fair_queue` for TCP with
-    /// another preset than `rfc`, `fifo` otherwise.
+    /// Order in which a host sends. Where a plan opens gates, it holds for the packets of each
+    /// destination. Default: `fair_queue` for TCP with another preset than `rfc`, `fifo` otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub discipline: Option<Discipline>,
     /// Segmentation offload: the interface takes packets of one queue in bursts of at most this
@@ -126,7 +126,8 @@ pub enum Discipline {
     /// Destinations in turn.
     RoundRobin,
     /// Flows in turn, and acknowledgements first, as with `fq` of Linux. A flow hands over a
-    /// segment when it is its turn (TCP small queues), so no window waits in the interface.
+    /// segment when it is its turn (TCP small queues), so no window waits in the interface. Where a
+    /// plan opens gates, reports count the segments that windows allow.
     FairQueue,
 }
 

@@ -164,7 +164,7 @@ pub fn gates(pair_bytes: u64) -> Measured {
         })
         .collect();
     let mut ends = endpoints(&fabric, Transport::Datagrams, 1500, 0, Recorder::discard());
-    let nic = InterfaceForm::Queued { spec: Nic::default(), gated: true };
+    let nic = InterfaceForm::Queued { spec: Nic::default(), gated: true, turns: None };
     let mut network = Network::new(Arc::clone(&fabric), &Streams::new(1), true, SimTime::MAX, Duration::ZERO, nic);
     network.count_collisions();
     network.allow_trains();
@@ -333,7 +333,7 @@ fn carrying<'a>(
 ) -> Engine<'a> {
     let ends = endpoints(fabric, transport, MTU, salt, recorder);
     let passive = ends.is_passive();
-    let gated = |_| InterfaceForm::Queued { spec: Nic::default(), gated: true };
+    let gated = |_| InterfaceForm::Queued { spec: Nic::default(), gated: true, turns: None };
     let nic = plan.map_or(InterfaceForm::Plain, gated);
     let streams = Streams::new(1);
     let mut network = Network::new(Arc::clone(fabric), &streams, passive, SimTime::MAX, Duration::from_us(20), nic);

@@ -10,7 +10,7 @@ pub mod air;
 #[expect(clippy::disallowed_methods, reason = "it measures this machine")]
 pub mod bench;
 mod circuit;
-mod control;
+pub mod control;
 mod driver;
 pub mod engine;
 pub mod hosts;

@@ -12,6 +12,7 @@ use crate::engine::time::SimTime;
 use crate::engine::{Ended, Engine, Pulse};
 use crate::hosts::endpoints::{self, Config, Endpoints};
 use crate::hosts::receive::ReceiveBuffer;
+use crate::hosts::turns::Quanta;
 use crate::network::{InterfaceForm, Network};
 use crate::record::capture::Capture;
 use crate::record::latency::{Histogram, Latencies};
@@ -328,11 +329,12 @@ impl Setup<'_> {
         // A host that can be paused must not have its packets on the link ahead of time.
         let paused = self.scenario.fabric.switch.pfc.is_some();
         let gated = self.is_gated();
-        if !gated && discipline == Discipline::FairQueue {
-            return InterfaceForm::Fair { mtu: self.mtu, burst: spec.burst.get() };
+        let turns = (discipline == Discipline::FairQueue).then(|| Quanta::new(self.mtu, spec.burst.get()));
+        if let (Some(turns), false) = (turns, gated) {
+            return InterfaceForm::Fair(turns);
         }
         let plain = !gated && !raw && !paused && discipline == Discipline::Fifo && spec.burst.get() == 0;
-        if plain { InterfaceForm::Plain } else { InterfaceForm::Queued { spec, gated } }
+        if plain { InterfaceForm::Plain } else { InterfaceForm::Queued { spec, gated, turns } }
     }
 
     /// The network with all features of the scenario, and the link traces of its air links.

@@ -45,5 +45,5 @@ pub use sack::{Range, RangeSet};
 pub use segment::{
     Ack, Arrival, HEADER_BYTES, MAX_SACK_BLOCKS, SackBlocks, Segment, TIMESTAMP_BYTES, ack_options_bytes,
 };
-pub use sender::{Sender, Steering};
+pub use sender::{Sendable, Sender, Steering};
 pub use timestamps::TIMESTAMP_TICK;

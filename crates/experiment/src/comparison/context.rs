@@ -181,10 +181,12 @@ fn settings(name: &str, scenario: &Value, swept: &IndexSet<&str>) -> IndexMap<St
             settings.insert(format!("transport.tcp.{key}"), Effect::Idle);
         }
     }
-    // Gates decide which of a host's queues sends, one queue for each destination.
+    // Gates decide which of a host's queues sends, one queue for each destination. Its flows may
+    // take turns.
     let gated = scheme["plan"].as_object().is_some_and(|plan| !plan.contains_key("flyways"));
-    if gated {
-        settings.insert("nic.discipline".to_owned(), Effect::Is("as planned, by destination".to_owned()));
+    if gated && let Some(Effect::Is(discipline)) = settings.get_mut("nic.discipline") {
+        let within = if discipline == "fair_queue" { " and flow" } else { "" };
+        *discipline = format!("as planned, by destination{within}");
     }
     for key in swept {
         let Some(key) = key.strip_prefix("scheme.").and_then(|k| k.strip_prefix(name)?.strip_prefix('.')) else {

@@ -59,6 +59,9 @@ fn a_plan_is_another_queue_and_another_transport_has_other_settings() {
     let expected =
         ["transport: tcp (tcp), raw (slots).", "nic.discipline: fair_queue (tcp), as planned, by destination (slots)."];
     assert_eq!(found, expected);
+    let planned = "transport.tcp = {}\nplan.tdma = {}";
+    let found = differences(&[("tcp", "transport.tcp = {}"), ("slots", planned)], &[]);
+    assert_eq!(found, ["nic.discipline: fair_queue (tcp), as planned, by destination and flow (slots)."]);
 }
 
 #[test]

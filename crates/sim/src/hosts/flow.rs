@@ -81,8 +81,7 @@ pub struct ReceiverEnd {
     pub transport: ReceiverTransport,
     /// When the pending timer of either end fires, or `UNARMED`.
     pub armed: i64,
-    /// What was left of its credit when it last left the sender's
-    /// [`FairQueue`](crate::hosts::fair_queue::FairQueue).
+    /// What was left of its credit when it last left the [turns](crate::hosts::turns) of its host.
     pub credit: Option<i64>,
 }
 
@@ -132,7 +131,7 @@ pub enum Segmentation {
 }
 
 impl SenderSide {
-    /// Application bytes that the sender would send now if it could.
+    /// Application bytes that the sender would send now if it could. Those of TCP wait for windows.
     pub fn unsent(&self) -> u64 {
         match &self.transport {
             SenderTransport::Datagrams { unsent, .. } => *unsent,

@@ -2,15 +2,16 @@
 //!
 //! A plain host queues flows and hands packets to its link first come, first served. A host with a
 //! [`FairQueue`] serves flows in turn. A queued host has a [`Nic`], where gates, priorities or
-//! pauses decide what is sent. Interfaces know the link that they send on, not the network behind
-//! it.
+//! pauses decide what is sent; flows of a queue may take turns there too. Interfaces know the link
+//! that they send on, not the network behind it.
 
 use crate::engine::event::EventKind;
 use crate::engine::time::SimTime;
-use crate::hosts::endpoints::{Endpoints, FlowQueue};
+use crate::hosts::endpoints::{Endpoints, FlowQueue, Offer, Service};
 use crate::hosts::fair_queue::FairQueue;
 use crate::hosts::nic::{GateOpening, Nic, QueueId};
 use crate::hosts::receive::ReceiveBuffer;
+use crate::hosts::turns::Quanta;
 use crate::network::News;
 use crate::network::packet::Packet;
 use crate::network::wires::Wires;
@@ -31,14 +32,11 @@ pub enum InterfaceForm {
         spec: NicSpec,
         /// Whether it sends only while a gate is open.
         gated: bool,
+        /// The turns of flows within a queue; first come, first served where `None`.
+        turns: Option<Quanta>,
     },
-    /// A [`FairQueue`].
-    Fair {
-        /// Largest packet, in bytes.
-        mtu: u32,
-        /// Least bytes of a turn.
-        burst: u64,
-    },
+    /// A [`FairQueue`] with these turns.
+    Fair(Quanta),
 }
 
 /// The interfaces of all hosts.
@@ -51,6 +49,8 @@ pub struct Interfaces {
     pub(crate) nics: Option<Vec<Nic>>,
     /// Interfaces that serve flows in turn, by host.
     pub(crate) fair: Option<Vec<FairQueue>>,
+    /// Whether flows of a queue take turns, where `nics` is used.
+    turns: bool,
     /// Which changes of queues agents learn of.
     pub watch: QueueWatch,
     /// By host, where receive buffers are bounded.
@@ -60,18 +60,21 @@ pub struct Interfaces {
 impl Interfaces {
     /// Empty interfaces of this form.
     pub(crate) fn new(hosts: u32, form: InterfaceForm) -> Self {
-        let (nics, fair) = match form {
-            InterfaceForm::Plain => (None, None),
-            InterfaceForm::Queued { spec, gated } => (Some((0..hosts).map(|_| Nic::new(spec, gated)).collect()), None),
-            InterfaceForm::Fair { mtu, burst } => {
-                (None, Some((0..hosts).map(|_| FairQueue::new(mtu, burst)).collect()))
+        let (mut nics, mut fair, mut turns) = (None, None, None);
+        match form {
+            InterfaceForm::Plain => {}
+            InterfaceForm::Queued { spec, gated, turns: quanta } => {
+                nics = Some((0..hosts).map(|_| Nic::new(spec, gated, quanta)).collect());
+                turns = quanta;
             }
-        };
+            InterfaceForm::Fair(quanta) => fair = Some((0..hosts).map(|_| FairQueue::new(quanta)).collect()),
+        }
         Self {
             flow_queues: (0..hosts).map(|_| FlowQueue::default()).collect(),
             queued_flows: 0,
             nics,
             fair,
+            turns: turns.is_some(),
             watch: QueueWatch::Never,
             receive: Vec::new(),
         }
@@ -137,11 +140,34 @@ impl Interfaces {
         }
     }
 
+    /// How a host's interface takes the segments of TCP. One that is stopped takes and loses them.
+    #[inline(always)]
+    pub(crate) fn service(&self, host: u32) -> Service {
+        match (&self.fair, &self.nics) {
+            (Some(fair), _) if !fair[host as usize].is_stopped() => Service::InTurn,
+            (None, Some(nics)) if self.turns && !nics[host as usize].is_stopped() => Service::BehindGates,
+            _ => Service::AtOnce,
+        }
+    }
+
     /// A flow has segments for an interface that serves flows in turn.
-    pub(crate) fn offer(&mut self, wires: &mut Wires, now: SimTime, flow: QueuedFlow, class: u8, credit: Option<i64>) {
-        let Some(fair) = &mut self.fair else { return };
-        fair[flow.host as usize].push_flow(flow.key, class, credit);
-        self.wake(wires, now, flow.host);
+    pub(crate) fn offer(&mut self, wires: &mut Wires, news: &mut News, now: SimTime, offer: &Offer) {
+        let host = offer.host as usize;
+        if let Some(fair) = &mut self.fair {
+            fair[host].flows.join(now, offer.flow, offer.class, offer.credit);
+        } else if let Some(nics) = &mut self.nics {
+            let was_empty = nics[host].push_offer(now, offer);
+            self.note_arrival(offer.host, was_empty, news);
+        }
+        self.wake(wires, now, offer.host);
+    }
+
+    /// A flow that waits behind a gate has no segments any more. Returns its credit.
+    pub(crate) fn retract(&mut self, news: &mut News, offer: &Offer) -> Option<i64> {
+        let nic = &mut self.nics.as_mut()?[offer.host as usize];
+        let (credit, empty) = nic.remove((offer.destination, offer.class), offer.flow);
+        self.note_departure(offer.host, empty, news);
+        credit
     }
 
     /// A flow holds bytes for a queue of its host.
@@ -186,6 +212,25 @@ impl Interfaces {
         self.note_arrival(host, was_empty, news);
         self.wake(wires, now, host);
         Ok(())
+    }
+
+    /// A queued or fair interface stops: the packets that it loses, and its flows if they `leave`.
+    pub(crate) fn stop(&mut self, host: u32, leave: bool) -> (Vec<Packet>, Vec<u32>) {
+        let mut flows = Vec::new();
+        let mut lost = Vec::new();
+        if let Some(nics) = &mut self.nics {
+            lost = nics[host as usize].stop();
+            if leave {
+                flows = nics[host as usize].take_flows();
+            }
+        } else if let Some(fair) = &mut self.fair {
+            let queue = &mut fair[host as usize];
+            lost = queue.stop().into();
+            if leave {
+                flows = queue.flows.take().collect();
+            }
+        }
+        (lost, flows)
     }
 
     /// A gate of a host opens; returns the openings that have ended.

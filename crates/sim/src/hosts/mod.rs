@@ -8,3 +8,4 @@ pub mod flow;
 pub mod interfaces;
 pub mod nic;
 pub mod receive;
+pub mod turns;

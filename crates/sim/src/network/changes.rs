@@ -209,25 +209,21 @@ impl Network {
     /// vain.
     fn stop_host(&mut self, at: SimTime, host: u32, reason: Loss, ends: &mut Endpoints) {
         let uplink = self.wires.uplinks[host as usize];
-        if let Some(nics) = &mut self.interfaces.nics {
-            let lost = nics[host as usize].stop();
-            if !lost.is_empty() {
-                self.interfaces.note_departure(host, true, &mut self.news);
+        if self.interfaces.is_plain() {
+            if let Some(failures) = &mut self.failures {
+                failures.held_mut(host).flows.append(self.interfaces.take_flows(host));
             }
-            for packet in lost {
-                self.meters.lose(uplink, reason, packet, ends);
-            }
-        } else if let Some(fair) = &mut self.interfaces.fair {
-            let queue = &mut fair[host as usize];
-            let flows = if ends.is_passive() { Vec::new() } else { queue.take_flows() };
-            for packet in queue.stop() {
-                self.meters.lose(uplink, reason, packet, ends);
-            }
-            for key in flows {
-                ends.interface_stopped(at, key, self);
-            }
-        } else if let Some(failures) = &mut self.failures {
-            failures.held_mut(host).flows.append(self.interfaces.take_flows(host));
+            return;
+        }
+        let (lost, flows) = self.interfaces.stop(host, !ends.is_passive());
+        if self.interfaces.nics.is_some() && !(lost.is_empty() && flows.is_empty()) {
+            self.interfaces.note_departure(host, true, &mut self.news);
+        }
+        for packet in lost {
+            self.meters.lose(uplink, reason, packet, ends);
+        }
+        for key in flows {
+            ends.interface_stopped(at, key, self);
         }
     }
 

@@ -37,7 +37,7 @@ use crate::circuit::switch::CIRCUIT;
 use crate::control::ports::Ports;
 use crate::engine::event::EventKind;
 use crate::engine::time::SimTime;
-use crate::hosts::endpoints::{BACKGROUND, Endpoints, HostAction, Wire};
+use crate::hosts::endpoints::{BACKGROUND, Endpoints, HostAction, Offer, Service, Wire};
 use crate::hosts::flow::NONE;
 use crate::hosts::interfaces::QueuedFlow;
 use crate::hosts::nic::{GateOpening, QueueId};
@@ -203,7 +203,8 @@ impl Network {
                 if self.interfaces.fair.is_some() {
                     let sender = &mut ends.flows.get_mut(key).sender;
                     if !std::mem::replace(&mut sender.queued, true) {
-                        self.interfaces.offer(&mut self.wires, now, flow, sender.class, None);
+                        let offer = Offer { host, destination, flow: key, class: sender.class, credit: None };
+                        self.interfaces.offer(&mut self.wires, &mut self.news, now, &offer);
                     }
                     return;
                 }
@@ -215,7 +216,7 @@ impl Network {
                     let empty = nics[host as usize].withdraw(destination, key, ends);
                     self.interfaces.note_departure(host, empty, &mut self.news);
                 } else if let Some(fair) = &mut self.interfaces.fair {
-                    fair[host as usize].withdraw(key);
+                    fair[host as usize].flows.withdraw(key);
                     ends.unqueued(key);
                 }
             }
@@ -669,18 +670,20 @@ impl Wire for Network {
     }
 
     #[inline(always)]
-    fn serves_in_turn(&self, host: u32) -> bool {
-        self.interfaces.fair.as_ref().is_some_and(|fair| !fair[host as usize].is_stopped())
+    fn service(&self, host: u32) -> Service {
+        self.interfaces.service(host)
     }
 
-    fn offer(&mut self, now: SimTime, host: u32, key: u32, class: u8, credit: Option<i64>) {
-        let flow = QueuedFlow { host, destination: NONE, key };
-        self.interfaces.offer(&mut self.wires, now, flow, class, credit);
+    fn offer(&mut self, now: SimTime, offer: &Offer) {
+        self.interfaces.offer(&mut self.wires, &mut self.news, now, offer);
     }
 
-    #[inline]
-    fn arm(&mut self, at: SimTime, number: u32, key: u32) {
-        self.wires.calendar.push(at, EventKind::Timer { flow: number, key }.key());
+    fn grow(&mut self, _now: SimTime, host: u32) {
+        self.interfaces.note_arrival(host, false, &mut self.news);
+    }
+
+    fn retract(&mut self, _now: SimTime, offer: &Offer) -> Option<i64> {
+        self.interfaces.retract(&mut self.news, offer)
     }
 
     fn report(&mut self, now: SimTime, [from, to]: [u32; 2], number: u32, key: u32, report: RepairReport) {

@@ -3,11 +3,18 @@
 //! A plain interface is not served: its packets are on its link already.
 
 use crate::engine::time::SimTime;
-use crate::hosts::endpoints::Endpoints;
+use crate::hosts::endpoints::{Endpoints, Timers};
 use crate::hosts::fair_queue::Turn;
 use crate::hosts::nic::Served;
 use crate::network::Network;
 use crate::network::packet::Packet;
+
+impl Timers for Network {
+    #[inline]
+    fn arm(&mut self, at: SimTime, number: u32, key: u32) {
+        self.wires.calendar.arm(at, number, key);
+    }
+}
 
 impl Network {
     /// An interface that serves flows in turn may be free.
@@ -30,15 +37,15 @@ impl Network {
             let queue = &mut self.interfaces.fair.as_mut()?[host as usize];
             let flow = match queue.next_turn()? {
                 Turn::Packet(packet) => return Some(packet),
-                Turn::Flow(flow) => flow,
+                Turn::Flow(waiting) => waiting.flow,
             };
             let taken = ends.take_turn(now, flow, self);
             let queue = &mut self.interfaces.fair.as_mut()?[host as usize];
             if let Some((packet, _)) = &taken {
-                queue.sent(self.wires.links[uplink as usize].wire(packet.bytes));
+                queue.flows.sent(self.wires.links[uplink as usize].wire(packet.bytes));
             }
             if taken.is_none_or(|(_, more)| !more) {
-                ends.turn_is_over(flow, queue.leaves());
+                ends.turn_is_over(flow, queue.flows.leaves());
             }
             if let Some((packet, _)) = taken {
                 return Some(packet);
@@ -73,7 +80,7 @@ impl Network {
         }
         let Some(nics) = &mut self.interfaces.nics else { return };
         let (nic, link) = (&mut nics[host as usize], &self.wires.links[uplink as usize]);
-        match nic.serve(now, link, link.rate(), ends) {
+        match nic.serve(now, link, link.rate(), ends, &mut self.wires.calendar) {
             Served::Packet { packet, emptied, last } => {
                 let departure = self.send(uplink, now, packet);
                 if let Some(key) = emptied {

@@ -161,7 +161,7 @@ impl Network {
         if let Some(fair) = &self.interfaces.fair {
             let queue = &fair[host as usize];
             let packets = queue.packets().map(|p| (1, u64::from(link.wire(p.bytes))));
-            return packets.chain(queue.flows().map(|key| ends.unsent(key, link))).fold((0, 0), add);
+            return packets.chain(queue.flows.iter().map(|w| ends.unsent(w.flow, link))).fold((0, 0), add);
         }
         let held = self.failures.iter().flat_map(|f| f.held_flows(host));
         let flows = self.interfaces.flow_queues[host as usize].iter().chain(held);

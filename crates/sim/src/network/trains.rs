@@ -173,7 +173,7 @@ mod tests {
         let fabric = Fabric::leaf_spine(2, 1, 1, Switch::default(), spec(Rate::gbps(10)), spec(between));
         let fabric = Arc::new(fabric.expect("dimensions above zero"));
         let mut ends = endpoints(&fabric, Transport::Datagrams, 1500, 0, Recorder::discard());
-        let nic = InterfaceForm::Queued { spec: Nic::default(), gated: true };
+        let nic = InterfaceForm::Queued { spec: Nic::default(), gated: true, turns: None };
         let mut network = Network::new(Arc::clone(&fabric), &Streams::new(1), true, SimTime::MAX, Duration::ZERO, nic);
         network.count_collisions();
         network.allow_trains();

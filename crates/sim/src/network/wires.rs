@@ -5,8 +5,10 @@
 //! change their rates.
 
 use crate::engine::calendar::Calendar;
+use crate::engine::event::EventKind;
 use crate::engine::time::SimTime;
-use crate::hosts::endpoints::{Endpoints, FlowQueue};
+use crate::hosts::endpoints::{Endpoints, FlowQueue, Timers};
+use crate::hosts::flow::FlowKey;
 use crate::network::failures::Failures;
 use crate::network::link::{Full, Kinds, LinkState};
 use crate::network::meters::Loss;
@@ -25,6 +27,13 @@ use timeplane_workload::Streams;
 pub(crate) struct SwitchState {
     pub latency: Duration,
     pub shared: Option<Box<SharedBuffer>>,
+}
+
+impl Timers for Calendar {
+    #[inline]
+    fn arm(&mut self, at: SimTime, flow: u32, key: FlowKey) {
+        self.push(at, EventKind::Timer { flow, key }.key());
+    }
 }
 
 /// Networks with more links do not fit into the nearer caches.

@@ -31,6 +31,8 @@ mod proxy;
 mod queueing;
 mod reference;
 mod same_as_reference;
+mod script;
+mod shared_gates;
 mod slots;
 mod split;
 mod standby;

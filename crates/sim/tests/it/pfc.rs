@@ -160,7 +160,7 @@ fn with_classes(classes: Vec<Bytes>) -> Vec<i64> {
         coflow: None,
     };
     let arrivals = [flow(0, 2, 100), flow(60, 1, 10)];
-    let nic = InterfaceForm::Queued { spec: Nic::default(), gated: false };
+    let nic = InterfaceForm::Queued { spec: Nic::default(), gated: false, turns: None };
     let mut network =
         Network::new(Arc::clone(&fabric), &Streams::new(1), false, SimTime::MAX, Duration::from_us(20), nic);
     network.pause(1500);

@@ -1,9 +1,10 @@
 //! On random small networks the engine and the reference engine agree on every packet: when it
 //! arrived, marked or not, or that it was lost.
 //!
-//! Cases cover failures, changes of rates, pauses and every switch of the fabric.
+//! Cases cover failures, changes of rates, pauses, gates and every switch of the fabric.
 
-use crate::reference::Reference;
+use crate::reference::{Gate, Gates, Kind, Reference};
+use crate::script::Script;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use std::cell::RefCell;
@@ -17,6 +18,7 @@ use timeplane_scenario::{Change, Element, Failure, Nic, PacketMix, Wires};
 use timeplane_sim::SimTime;
 use timeplane_sim::engine::{Ended, Engine, Pulse};
 use timeplane_sim::hosts::endpoints::{Config, Endpoints, PacketEvent, Transport};
+use timeplane_sim::hosts::turns::Quanta;
 use timeplane_sim::network::{InterfaceForm, Network};
 use timeplane_sim::record::ledger::Ledger;
 use timeplane_transport::{CongestionKind, TcpConfig};
@@ -47,7 +49,46 @@ struct Case {
     headroom: Option<u64>,
     /// Whether hosts serve flows in turn.
     fair: bool,
+    /// Whether hosts send in slots, or at rates.
+    gates: Option<Plan>,
 }
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Plan {
+    Slots,
+    Rates,
+}
+
+/// A case in which gates decide when hosts send.
+fn gated() -> impl Strategy<Value = Case> {
+    let plan = prop_oneof![Just(Plan::Slots), Just(Plan::Rates)];
+    (case(), plan).prop_map(|(case, plan)| Case { gates: Some(plan), ..case })
+}
+
+/// One gate for each pair of hosts.
+fn gates(case: &Case) -> Vec<Gate> {
+    let mut draw = Draw(!case.seed);
+    let pairs = (0..case.hosts).flat_map(|a| (0..case.hosts).map(move |b| (a, b))).filter(|(a, b)| a != b);
+    let mut one = |(host, destination): (u32, u32)| {
+        let kind = match case.gates {
+            // Some are too short for a packet of the MTU on slow links, so there is a second one.
+            Some(Plan::Slots) => Kind::Slots {
+                from: PERIOD + draw.next(500) as i64 * 700_000,
+                open: 18_000_000 + draw.next(40) as i64 * 1_030_000,
+                every: PERIOD,
+                packets: [1, 3, u32::MAX][draw.next(3) as usize],
+                bytes: [1_538, 4_000, u64::MAX][draw.next(3) as usize],
+            },
+            _ => Kind::Rate(LATENCY, [Rate::mbps(300), Rate::gbps(2), Rate::mbps(40)][draw.next(3) as usize]),
+        };
+        Gate { host, destination, kind }
+    };
+    pairs.map(&mut one).collect()
+}
+
+/// How often slots come back, and how long messages to hosts take, in ps.
+const PERIOD: i64 = 410_000_000;
+const LATENCY: i64 = 10_000_000;
 
 /// A case in which switches pause.
 fn pausing() -> impl Strategy<Value = Case> {
@@ -174,6 +215,7 @@ fn case() -> impl Strategy<Value = Case> {
         pfc: 0,
         headroom: None,
         fair: shape.5,
+        gates: None,
     })
 }
 
@@ -304,6 +346,8 @@ fn both(case: &Case) -> Result<BTreeSet<&'static str>, TestCaseError> {
     slow.fail(&failures);
     slow.change_rates(&changes);
     slow.fair = case.fair;
+    let gates = case.gates.map(|_| gates(case));
+    slow.gates = gates.clone().map(Gates::new);
     if case.pfc > 0 {
         slow.pause(1500);
     }
@@ -312,18 +356,22 @@ fn both(case: &Case) -> Result<BTreeSet<&'static str>, TestCaseError> {
     let fast_ends = ends(case, &fabric);
     let passive = case.passive && fast_ends.is_passive();
     let streams = Streams::new(case.seed);
-    let queued = InterfaceForm::Queued { spec: Nic::default(), gated: false };
-    let form = match case {
-        Case { fair: true, .. } => InterfaceForm::Fair { mtu: 1500, burst: 0 },
-        Case { pfc: 0, .. } => InterfaceForm::Plain,
-        _ => queued,
+    let turns = case.fair.then(|| Quanta::new(1500, 0));
+    let spec = Nic::default();
+    let form = match (case, turns) {
+        (Case { gates: Some(_), .. }, turns) => InterfaceForm::Queued { spec, gated: true, turns },
+        (_, Some(turns)) => InterfaceForm::Fair(turns),
+        (Case { pfc: 0, .. }, None) => InterfaceForm::Plain,
+        _ => InterfaceForm::Queued { spec, gated: false, turns },
     };
     let mut network = Network::new(Arc::clone(&fabric), &streams, passive, SimTime::MAX, latency, form);
     network.pause(1500);
     network.fail(&failures);
     network.change_rates(&changes);
     network.wires.large = case.seed.is_multiple_of(2);
-    let mut fast = Engine::new(network, fast_ends, None, Box::new(arrivals.iter().copied()), SimTime::MAX, None);
+    let script = gates.map(|gates| Script { fabric: Arc::clone(&fabric), gates, latency: LATENCY, period: PERIOD });
+    let control = script.map(|script| script.controllers(&streams));
+    let mut fast = Engine::new(network, fast_ends, control, Box::new(arrivals.iter().copied()), SimTime::MAX, None);
     prop_assert_eq!(fast.run(&Pulse::default()), Ended::Complete);
 
     let losses: BTreeMap<_, _> =
@@ -358,6 +406,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
     #[test]
     fn packet_by_packet(case in case()) {
+        both(&case)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+    #[test]
+    fn packet_by_packet_behind_gates(case in gated()) {
         both(&case)?;
     }
 }

@@ -8,7 +8,7 @@ use timeplane_model::{Bytes, Duration, Fabric, Framing, HostId, LinkSpec, Rate, 
 use timeplane_results::Recorder;
 use timeplane_scenario::PacketMix;
 use timeplane_sim::SimTime;
-use timeplane_sim::hosts::endpoints::{Config, Endpoints, Transport, Wire};
+use timeplane_sim::hosts::endpoints::{Config, Endpoints, Timers, Transport, Wire};
 use timeplane_sim::network::packet::Packet;
 use timeplane_sim::record::ledger::Ledger;
 use timeplane_transport::{RepairReport, Steering, TcpConfig};
@@ -38,13 +38,16 @@ impl Pipe {
     }
 }
 
+impl Timers for Pipe {
+    fn arm(&mut self, at: SimTime, flow: u32, key: u32) {
+        self.push(at, Event::Timer(flow, key));
+    }
+}
+
 impl Wire for Pipe {
     fn transmit(&mut self, now: SimTime, host: u32, packet: Packet) {
         self.sent.push((now, host));
         self.push(now + DELAYS[host as usize], Event::Packet(packet));
-    }
-    fn arm(&mut self, at: SimTime, flow: u32, key: u32) {
-        self.push(at, Event::Timer(flow, key));
     }
     fn report(&mut self, _: SimTime, _: [u32; 2], _: u32, _: u32, _: RepairReport) {
         unreachable!("TCP reports nothing");

@@ -12,10 +12,12 @@ mod recovery;
 mod scoreboard;
 mod state;
 mod steering;
+mod turns;
 mod undo;
 mod usage;
 
 pub use steering::Steering;
+pub use turns::Sendable;
 
 use std::collections::VecDeque;
 
@@ -312,7 +314,8 @@ impl Sender {
     /// Returns the next segment to transmit now; `None` if windows or pacing forbid more.
     ///
     /// Call it until there is none after each of `start`, `on_ack`, `on_timeout`, `limit_to`,
-    /// `steer` and `unsteer`. A driver whose queue is full may call later.
+    /// `steer` and `unsteer`. A driver whose queue is full may call later, see
+    /// [`Sender::poll_late`].
     pub fn poll(&mut self, now: Time) -> Option<Segment> {
         if self.stopped {
             return None;
@@ -336,19 +339,6 @@ impl Sender {
                 self.send_again(now, seq)
             }
         })
-    }
-
-    /// Whether [`Sender::poll`] would return a segment now.
-    ///
-    /// A queue that serves senders in turn calls this in place of `poll`, and calls `poll` when it
-    /// is the sender's turn.
-    pub fn has_segment(&mut self, now: Time) -> bool {
-        match self.connection {
-            _ if self.stopped => false,
-            Connection::Open => self.next_candidate(now).is_some(),
-            Connection::Opening => true,
-            Connection::Idle | Connection::SynSent => false,
-        }
     }
 
     /// When to call [`Sender::on_timeout`]: the earliest one of the timers and pacing.
@@ -394,7 +384,7 @@ impl Sender {
         }
         let acked = ack.ack.saturating_sub(self.una);
         let duplicate = ack.ack == self.una && self.una < self.next;
-        let outstanding = self.next - self.una;
+        let outstanding = self.outstanding();
         let delivered = self.delivered;
         self.found_loss = false;
         let before = if self.delivery.is_some() { self.in_flight() } else { 0 };
@@ -408,7 +398,7 @@ impl Sender {
         }
         self.take_reports(now, ack);
         if acked > 0 {
-            self.congestion.on_feedback(acked, ack.ece, self.una, self.next);
+            self.congestion.on_feedback(acked, ack.ece, self.una, self.handed_over());
             let recovering = self.repair == Repair::Fast;
             let may_grow = self.after_advance(now, ack.timestamp_echo);
             let echoed = self.ecn && ack.ece;
@@ -432,7 +422,7 @@ impl Sender {
                     srtt: self.rtt.srtt().unwrap_or_default(),
                     rtt: sample,
                     una: self.una,
-                    next: self.next,
+                    next: self.handed_over(),
                 };
                 match self.steering() {
                     None => self.congestion.on_ack(&mut self.window, &acked),
@@ -527,7 +517,7 @@ impl Sender {
                 self.note_limit();
             }
             if self.usage.decides {
-                self.note_full_window();
+                self.note_usage(false);
             }
             return None;
         };
@@ -612,9 +602,14 @@ impl Sender {
         self.records.push_back(Record { sent: now, copies: 1, sacked: false, lost: false, repeated: false });
         self.pipe += u64::from(len);
         self.next += u64::from(len);
-        self.count_sent(len);
-        if self.usage.decides {
-            self.note_usage();
+        if self.usage.held > 0 {
+            // It counts as sent since then.
+            self.usage.held -= 1;
+        } else {
+            self.count_sent(len);
+            if self.usage.decides {
+                self.note_usage(true);
+            }
         }
         if self.rto_at.is_none() {
             self.arm(now);

@@ -122,7 +122,7 @@ impl Sender {
                 let flight = self.flight(outstanding);
                 self.end_reduction();
                 self.congestion.on_loss(&mut self.window, flight, now);
-                self.reduced_below = self.next;
+                self.reduced_below = self.handed_over();
                 self.cwr_due = self.ecn;
             }
         }

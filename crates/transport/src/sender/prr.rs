@@ -52,6 +52,11 @@ impl Prr {
         // tells the receiver of it.
         Some(if self.out == 0 && count == 0 { mss } else { count })
     }
+
+    /// `now` bytes are held in a small queue, where `before` were. They count as sent.
+    pub(super) fn hold(&mut self, before: u64, now: u64) {
+        self.out = (self.out + now).saturating_sub(before);
+    }
 }
 
 impl Sender {
@@ -59,7 +64,7 @@ impl Sender {
     pub(super) fn begin_reduction(&mut self) {
         let has_target = self.window.cwnd == self.window.ssthresh;
         if self.reduces_gradually && has_target && self.steered.is_none() {
-            let undelivered = (self.next - self.una).saturating_sub(self.sacked.total());
+            let undelivered = self.outstanding().saturating_sub(self.sacked.total());
             let prr = Prr::new(undelivered);
             match &mut self.reduction {
                 Some(old) => **old = prr,
@@ -71,7 +76,8 @@ impl Sender {
     /// Sets the window for what may be sent after an acknowledgement that delivers `delivered`
     /// bytes. `is_safe` if it advances and shows no further loss.
     pub(super) fn reduce(&mut self, delivered: u64, is_safe: bool) {
-        let (in_flight, target, mss) = (self.in_flight(), self.window.ssthresh, u64::from(self.window.mss));
+        let in_flight = self.in_flight() + self.held();
+        let (target, mss) = (self.window.ssthresh, u64::from(self.window.mss));
         if let Some(prr) = &mut self.reduction
             && let Some(count) = prr.send_count(delivered, in_flight, target, mss, is_safe)
         {
@@ -79,7 +85,7 @@ impl Sender {
         }
     }
 
-    /// Counts a segment of `len` bytes that is sent.
+    /// Counts `len` bytes that are sent and were not held.
     pub(super) fn count_sent(&mut self, len: u32) {
         if let Some(prr) = &mut self.reduction {
             prr.out += u64::from(len);

@@ -196,7 +196,7 @@ impl Sender {
         self.found_loss = false;
         self.detect_losses(now);
         if self.repair == Repair::None && self.has_losses() {
-            self.enter_recovery(now, self.next - self.una);
+            self.enter_recovery(now, self.outstanding());
             self.reduce(0, false);
         }
     }

@@ -108,7 +108,7 @@ impl Sender {
         if self.repair == Repair::None && self.una > reduced_below {
             let flight = self.flight(outstanding);
             self.congestion.on_ecn(&mut self.window, flight, now);
-            self.reduced_below = self.next;
+            self.reduced_below = self.handed_over();
             self.cwr_due = true;
             self.undo = None;
             self.begin_reduction();
@@ -170,7 +170,7 @@ impl Sender {
     /// everything that the receiver may not hold is lost, and repeated in slow start. With RACK,
     /// segments that were sent late are not lost yet.
     pub(super) fn collapse(&mut self, now: Time) {
-        let flight = self.flight(self.next - self.una);
+        let flight = self.flight(self.outstanding());
         if self.repair == Repair::None {
             self.end_reduction();
         }

@@ -125,15 +125,21 @@ impl Sender {
     }
 
     /// The time from one paced segment of `len` bytes to the next one; zero before the first
-    /// measurement.
+    /// measurement, or if segments are not paced.
     pub(super) fn spacing(&self, len: u32) -> Duration {
+        if self.pacing { self.spacing_if_paced(len) } else { Duration::ZERO }
+    }
+
+    /// As [`spacing`](Self::spacing), as if segments were paced. Linux has a pacing rate for each
+    /// sender (`tcp_update_pacing_rate`).
+    pub(super) fn spacing_if_paced(&self, len: u32) -> Duration {
         if let Some(rate) = self.steered.as_ref().and_then(|s| s.order.rate) {
             return time_at(rate, u64::from(len) + u64::from(header_bytes(self.timestamps)));
         }
         if let Some(rate) = self.congestion.pacing_rate() {
             return time_at(rate, u64::from(len));
         }
-        let Some(srtt) = self.rtt.srtt().filter(|_| self.pacing) else { return Duration::ZERO };
+        let Some(srtt) = self.rtt.srtt() else { return Duration::ZERO };
         // The factor is 2 in slow start, 6/5 later.
         let (num, den) = if self.window.in_slow_start() { (1, 2) } else { (5, 6) };
         let spacing = i128::from(srtt.as_ps()) * i128::from(len) * num / (i128::from(self.window.cwnd) * den);

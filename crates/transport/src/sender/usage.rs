@@ -18,6 +18,8 @@ pub(super) struct Usage {
     limited: bool,
     /// Whether the record decides if the window grows.
     pub(super) decides: bool,
+    /// Segments never sent that Linux would have handed over, see [`Sender::waits`].
+    pub(super) held: u16,
 }
 
 impl Usage {
@@ -42,16 +44,11 @@ impl Usage {
 }
 
 impl Sender {
-    /// Notes how full the window is, after a segment was sent.
-    pub(super) fn note_usage(&mut self) {
-        let full = self.in_flight() + u64::from(self.window.mss) > self.window.cwnd;
-        self.usage.note(full, self.una, self.next);
-    }
-
-    /// Notes that nothing more may be sent, if that is because of the window.
-    pub(super) fn note_full_window(&mut self) {
-        if self.in_flight() + u64::from(self.window.mss) > self.window.cwnd {
-            self.usage.note(true, self.una, self.next);
+    /// Notes how full the window is, after a segment was sent or held, or if none may be.
+    pub(super) fn note_usage(&mut self, sent: bool) {
+        let full = self.in_flight() + self.held() + u64::from(self.window.mss) > self.window.cwnd;
+        if sent || full {
+            self.usage.note(full, self.una, self.handed_over());
         }
     }
 }

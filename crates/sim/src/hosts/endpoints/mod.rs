@@ -10,6 +10,7 @@ mod receiving;
 mod sending;
 
 pub use queue::FlowQueue;
+pub use sending::HandedOver;
 
 use crate::engine::time::SimTime;
 pub(crate) use crate::hosts::endpoints::options::AckOptions;
@@ -58,19 +59,62 @@ impl Transport {
     }
 }
 
-/// What the ends ask of the network and the engine.
-pub trait Wire {
-    /// Hands a packet to a host's interface.
-    fn transmit(&mut self, now: SimTime, host: u32, packet: Packet);
-    /// Whether a host's interface asks flows for their segments in turn.
-    fn serves_in_turn(&self, _host: u32) -> bool {
-        false
-    }
-    /// A flow has segments for an interface that serves flows in turn, with the credit that it left
-    /// with.
-    fn offer(&mut self, _now: SimTime, _host: u32, _flow: FlowKey, _class: u8, _credit: Option<i64>) {}
+/// The timers of flows.
+pub trait Timers {
     /// Asks for [`Endpoints::timer`] at `at`.
     fn arm(&mut self, at: SimTime, flow: u32, key: FlowKey);
+}
+
+/// How a host's interface takes the segments of TCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Service {
+    /// As soon as flows may send them.
+    AtOnce,
+    /// It asks flows in turn.
+    InTurn,
+    /// It asks flows in turn, while their gates are open, and tells a plan what they could send.
+    BehindGates,
+}
+
+/// A flow that asks for its turn at its host's interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offer {
+    /// The sending host.
+    pub host: u32,
+    /// The receiving host.
+    pub destination: u32,
+    /// Its key at the endpoints.
+    pub flow: FlowKey,
+    /// Names the queue, with the destination.
+    pub class: u8,
+    /// The credit that it left with when it was there last.
+    pub credit: Option<i64>,
+}
+
+impl Offer {
+    fn of(key: FlowKey, flow: &Flow) -> Self {
+        let SenderSide { source, class, .. } = flow.sender;
+        let credit = flow.receiver.end.as_ref().and_then(|end| end.credit);
+        Self { host: source, destination: flow.destination, flow: key, class, credit }
+    }
+}
+
+/// What the ends ask of the network and the engine.
+pub trait Wire: Timers {
+    /// Hands a packet to a host's interface.
+    fn transmit(&mut self, now: SimTime, host: u32, packet: Packet);
+    /// How a host's interface takes segments now.
+    fn service(&self, _host: u32) -> Service {
+        Service::AtOnce
+    }
+    /// A flow has segments for an interface that serves flows in turn, and is not there.
+    fn offer(&mut self, _now: SimTime, _offer: &Offer) {}
+    /// A flow that waits behind a gate of this host may have more segments.
+    fn grow(&mut self, _now: SimTime, _host: u32) {}
+    /// A flow that waits behind a gate has no segments any more. Returns its credit.
+    fn retract(&mut self, _now: SimTime, _offer: &Offer) -> Option<i64> {
+        None
+    }
     /// Carries a receiver's report to the sender, alongside the network: from the one host to the
     /// other.
     fn report(&mut self, now: SimTime, hosts: [u32; 2], flow: u32, key: FlowKey, report: RepairReport);
@@ -492,7 +536,7 @@ impl Endpoints {
     }
 
     /// Keeps one timer pending, no later than the earlier deadline of the two ends.
-    fn rearm(&mut self, key: FlowKey, wire: &mut impl Wire) {
+    fn rearm(&mut self, key: FlowKey, timers: &mut impl Timers) {
         let flow = self.flows.get_mut(key);
         let Some(end) = &mut flow.receiver.end else { return };
         let sender = match &flow.sender.transport {
@@ -507,7 +551,7 @@ impl Endpoints {
         let at = sender.unwrap_or(Time::MAX).min(receiver.unwrap_or(Time::MAX));
         if at.as_ps() < end.armed {
             end.armed = at.as_ps();
-            wire.arm(SimTime::from_ps(at.as_ps()), flow.number, key);
+            timers.arm(SimTime::from_ps(at.as_ps()), flow.number, key);
         }
     }
 

@@ -103,6 +103,9 @@ impl Endpoints {
             }
         }
         if sender.is_done() {
+            if flow.sender.queued {
+                self.leave_gate(at, key, wire);
+            }
             self.settle(key);
         } else {
             self.pump(at, key, wire);

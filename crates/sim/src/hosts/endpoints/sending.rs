@@ -1,14 +1,18 @@
 //! What senders put on the wire: packets that interfaces ask for, and segments that TCP hands over.
 //!
 //! Datagrams and raw frames wait at their source until an interface asks for one. TCP sends as soon
-//! as it may. Senders do not know when a packet arrives; acknowledgements and reports tell them.
+//! as it may, or when it is its turn. Senders do not know when a packet arrives; acknowledgements
+//! and reports tell them.
 
 use crate::engine::time::SimTime;
-use crate::hosts::endpoints::{DATAGRAM_HEADER, Endpoints, PacketEvent, Transport, Wire, path_hash};
+use crate::hosts::endpoints::{
+    DATAGRAM_HEADER, Endpoints, Offer, PacketEvent, Service, Timers, Transport, Wire, path_hash,
+};
 use crate::hosts::flow::{Flow, FlowKey, ReceiverTransport, Segmentation, SenderTransport};
 use crate::network::link::LinkState;
 use crate::network::packet::{NO_OPTIONS, Packet, flags};
 use timeplane_model::Duration;
+use timeplane_transport::{Sendable, Sender};
 
 /// A data packet of a flow on the flow's path.
 #[inline(always)]
@@ -170,29 +174,35 @@ impl Endpoints {
 
     /// An interface took the last packet of a flow, so its timer may start.
     #[inline]
-    pub fn sent_all(&mut self, key: FlowKey, wire: &mut impl Wire) {
-        self.rearm(key, wire);
+    pub fn sent_all(&mut self, key: FlowKey, timers: &mut impl Timers) {
+        self.rearm(key, timers);
     }
 
     /// Sends the segments that a TCP sender may send now, or asks for the flow's turn.
     pub(super) fn pump(&mut self, at: SimTime, key: FlowKey, wire: &mut impl Wire) {
         let source = self.flows.get(key).sender.source;
-        if wire.serves_in_turn(source) {
-            self.ask_for_turn(at, key, wire);
-        } else {
-            while let Some(packet) = self.next_segment(at, key) {
-                wire.transmit(at, source, packet);
+        match wire.service(source) {
+            Service::AtOnce => {
+                while let Some(packet) = self.next_segment(at, key, None) {
+                    wire.transmit(at, source, packet);
+                }
             }
+            Service::InTurn => self.ask_for_turn(at, key, wire),
+            Service::BehindGates => self.ask_at_gate(at, key, wire),
         }
         self.rearm(key, wire);
     }
 
-    /// The next segment of a TCP flow that may be sent now.
+    /// The next segment of a TCP flow that may be sent now. Behind a gate it has waited `since`.
     #[inline(always)]
-    fn next_segment(&mut self, at: SimTime, key: FlowKey) -> Option<Packet> {
+    fn next_segment(&mut self, at: SimTime, key: FlowKey, since: Option<SimTime>) -> Option<Packet> {
         let flow = self.flows.get_mut(key);
         let SenderTransport::Tcp(sender) = &mut flow.sender.transport else { unreachable!("a TCP flow") };
-        let segment = sender.poll(at.on_perfect_clock())?;
+        let now = at.on_perfect_clock();
+        let segment = match since {
+            None => sender.poll(now),
+            Some(since) => sender.poll_late(now, since.on_perfect_clock()),
+        }?;
         let bit = |set: bool, bit: u16| if set { bit } else { 0 };
         flow.in_flight += 1;
         flow.sent += 1;
@@ -210,6 +220,22 @@ impl Endpoints {
     }
 }
 
+/// What a flow hands over in its turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HandedOver {
+    /// A packet, which leaves now.
+    Packet {
+        /// Without framing.
+        packet: Packet,
+        /// Whether the flow has more.
+        more: bool,
+    },
+    /// Its next packet is larger than what may leave.
+    TooLarge,
+    /// It has nothing to send any more.
+    Nothing,
+}
+
 /// Interfaces that serve flows in turn.
 impl Endpoints {
     fn ask_for_turn(&mut self, at: SimTime, key: FlowKey, wire: &mut impl Wire) {
@@ -217,25 +243,107 @@ impl Endpoints {
         let SenderTransport::Tcp(sender) = &mut flow.sender.transport else { unreachable!("a TCP flow") };
         if !flow.sender.queued && sender.has_segment(at.on_perfect_clock()) {
             flow.sender.queued = true;
-            let credit = flow.receiver.end.as_ref().and_then(|end| end.credit);
-            wire.offer(at, flow.sender.source, key, flow.sender.class, credit);
+            wire.offer(at, &Offer::of(key, flow));
+        }
+    }
+
+    /// As [`ask_for_turn`](Self::ask_for_turn), where a plan hears of all that waits. A flow
+    /// without segments leaves at once: it may be long until its gate opens.
+    fn ask_at_gate(&mut self, at: SimTime, key: FlowKey, wire: &mut impl Wire) {
+        let flow = self.flows.get_mut(key);
+        let SenderTransport::Tcp(sender) = &mut flow.sender.transport else { unreachable!("a TCP flow") };
+        match (flow.sender.queued, sender.waits(at.on_perfect_clock())) {
+            (false, true) => {
+                flow.sender.queued = true;
+                wire.offer(at, &Offer::of(key, flow));
+            }
+            (true, true) => wire.grow(at, flow.sender.source),
+            (true, false) => self.leave_gate(at, key, wire),
+            (false, false) => {}
+        }
+    }
+
+    /// A TCP flow that waits behind a gate has no segments. Elsewhere it waits for its turn.
+    pub(super) fn leave_gate(&mut self, at: SimTime, key: FlowKey, wire: &mut impl Wire) {
+        let flow = self.flows.get_mut(key);
+        if wire.service(flow.sender.source) != Service::BehindGates {
+            return;
+        }
+        flow.sender.queued = false;
+        let credit = wire.retract(at, &Offer::of(key, flow));
+        if let Some(end) = flow.receiver.end.as_mut().filter(|_| credit.is_some()) {
+            end.credit = credit;
         }
     }
 
     /// It is the turn of a flow, whose packet would leave at `at`. Returns the packet, if there
     /// still is one, and whether the flow has more.
-    pub fn take_turn(&mut self, at: SimTime, key: FlowKey, wire: &mut impl Wire) -> Option<(Packet, bool)> {
+    pub fn take_turn(&mut self, at: SimTime, key: FlowKey, timers: &mut impl Timers) -> Option<(Packet, bool)> {
         let taken = if matches!(self.config.transport, Transport::Tcp(_)) {
-            let packet = self.next_segment(at, key);
-            let SenderTransport::Tcp(sender) = &mut self.flows.get_mut(key).sender.transport else {
-                unreachable!("a TCP flow")
-            };
-            packet.map(|packet| (packet, sender.has_segment(at.on_perfect_clock())))
+            self.next_segment(at, key, None).map(|packet| {
+                let more = self.tcp(key).is_some_and(|sender| sender.has_segment(at.on_perfect_clock()));
+                (packet, more)
+            })
         } else {
             self.take_packet(at, key, u32::MAX).map(|(packet, last)| (packet, !last))
         };
-        self.rearm(key, wire);
+        self.rearm(key, timers);
         taken
+    }
+
+    /// As [`take_turn`](Self::take_turn), for a flow that has waited behind a gate since `since`.
+    /// Its packet may have at most `largest` bytes without framing.
+    pub fn take_late_turn(
+        &mut self,
+        at: SimTime,
+        key: FlowKey,
+        since: SimTime,
+        largest: u32,
+        timers: &mut impl Timers,
+    ) -> HandedOver {
+        let handed_over = if !matches!(self.config.transport, Transport::Tcp(_)) {
+            match self.take_packet(at, key, largest) {
+                Some((packet, last)) => HandedOver::Packet { packet, more: !last },
+                None => HandedOver::TooLarge,
+            }
+        } else if largest < self.config.mtu && self.next_size(at, key).is_some_and(|next| next > largest) {
+            HandedOver::TooLarge
+        } else {
+            let packet = self.next_segment(at, key, Some(since));
+            let more = self.tcp(key).is_some_and(|sender| sender.waits(at.on_perfect_clock()));
+            packet.map_or(HandedOver::Nothing, |packet| HandedOver::Packet { packet, more })
+        };
+        self.rearm(key, timers);
+        handed_over
+    }
+
+    /// The sender of a TCP flow.
+    fn tcp(&mut self, key: FlowKey) -> Option<&mut Sender> {
+        match &mut self.flows.get_mut(key).sender.transport {
+            SenderTransport::Tcp(sender) => Some(sender),
+            _ => None,
+        }
+    }
+
+    /// Bytes of the next packet of a TCP flow, without framing.
+    fn next_size(&mut self, at: SimTime, key: FlowKey) -> Option<u32> {
+        let header = self.config.transport.header();
+        Some(self.tcp(key)?.next_len(at.on_perfect_clock())? + header)
+    }
+
+    /// Packets that a flow could hand over at `now` if its gate were open, and their wire bytes on
+    /// `link`. It has waited there since `since`.
+    pub fn backlog_of(&self, now: SimTime, since: SimTime, key: FlowKey, link: &LinkState) -> (u64, u64) {
+        let SenderTransport::Tcp(sender) = &self.flows.get(key).sender.transport else {
+            return self.unsent(key, link);
+        };
+        let Sendable { segments, bytes } = sender.sendable(now.on_perfect_clock(), since.on_perfect_clock());
+        // At most one of the segments is not full.
+        let header = self.config.transport.header();
+        let most = u64::from(self.config.mtu - header);
+        let last = bytes.saturating_sub(segments.saturating_sub(1) * most).min(most) as u32;
+        let full = segments.saturating_sub(1) * u64::from(link.wire(self.config.mtu));
+        (segments, if segments == 0 { 0 } else { full + u64::from(link.wire(last + header)) })
     }
 
     /// A flow has left the queue of its interface with this credit.

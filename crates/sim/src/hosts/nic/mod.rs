@@ -3,20 +3,27 @@
 //! It is used where something decides which queue sends next: the gates of a plan, a round robin,
 //! or bursts of segmentation offload. A plain interface is first come, first served, and its
 //! packets go straight to the link. An interface does not know the network behind its link.
+//!
+//! Within a queue, flows send first come, first served, or take [turns](crate::hosts::turns) as
+//! with `fq` of Linux. TCP then hands over a segment when its queue is served and it is the flow's
+//! turn, so that no window waits here.
 
+mod backlog;
 mod opening;
+mod queue;
 
 pub use opening::{GateOpening, Train};
 
 use crate::engine::time::SimTime;
-use crate::hosts::endpoints::{BACKGROUND, Endpoints};
-use crate::hosts::flow::{FlowKey, NONE};
+use crate::hosts::endpoints::{BACKGROUND, Endpoints, Offer, Timers};
+use crate::hosts::flow::FlowKey;
+use crate::hosts::turns::Quanta;
 use crate::network::link::LinkState;
 use crate::network::packet::Packet;
-use std::collections::{BTreeMap, VecDeque};
+use queue::{Flows, Queue, take_turn};
+use std::collections::BTreeMap;
 use std::ops::Bound;
-use timeplane_model::{Backlog, BacklogEntry, Burst, Bytes, Class, CoflowBacklog, CoflowId, Duration, HostId, Rate};
-use timeplane_protocol::Detail;
+use timeplane_model::{Bytes, Duration, Rate};
 use timeplane_scenario::{Discipline, Nic as NicSpec};
 
 /// A queue of an interface: destination and class.
@@ -25,31 +32,13 @@ pub type QueueId = (u32, u8);
 /// [`Nic::armed`] of an interface that may not send at all, so that it is never served.
 pub(super) const STOPPED: SimTime = SimTime(i64::MIN);
 
-/// The backlog for one destination.
-#[derive(Debug, Default)]
-struct Queue {
-    /// Packets that TCP handed over, with the times at which they came.
-    packets: VecDeque<(SimTime, Packet)>,
-    /// Flows that hold bytes, with the times at which they came.
-    flows: VecDeque<(SimTime, FlowKey)>,
-}
-
-impl Queue {
-    fn since(&self) -> Option<SimTime> {
-        let packet = self.packets.front().map(|p| p.0);
-        let flow = self.flows.front().map(|f| f.0);
-        match (packet, flow) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
-    }
-}
-
 /// A queued interface.
 #[derive(Debug)]
 pub struct Nic {
     spec: NicSpec,
     gated: bool,
+    /// The turns of flows within a queue, where these do not send first come, first served.
+    turns: Option<Quanta>,
     queues: BTreeMap<QueueId, Queue>,
     openings: Vec<GateOpening>,
     /// Windows with a rate, in the order of queues. A queue has at most one that a signal opened,
@@ -65,7 +54,8 @@ pub struct Nic {
     burst: Option<(QueueId, u64)>,
     /// The queue after which the round robin continues.
     last: QueueId,
-    /// Whether an empty queue has paid for its last packet since this was last asked.
+    /// Whether, since this was last asked, an empty queue has paid for its last packet, or a queue
+    /// has become empty without sending one.
     drained: bool,
     /// The rate that all queues of the class [`BACKGROUND`] share, outside of gates, and when they
     /// may send next.
@@ -104,11 +94,13 @@ struct Taken {
 }
 
 impl Nic {
-    /// An empty interface. A gated one sends only while a gate is open.
-    pub fn new(spec: NicSpec, gated: bool) -> Self {
+    /// An empty interface. A gated one sends only while a gate is open. Flows of a queue send first
+    /// come, first served, or take `turns`.
+    pub fn new(spec: NicSpec, gated: bool, turns: Option<Quanta>) -> Self {
         Self {
             spec,
             gated,
+            turns,
             queues: BTreeMap::new(),
             openings: vec![],
             rates: vec![],
@@ -149,9 +141,14 @@ impl Nic {
     /// A packet joins its queue. Whether the queue was empty.
     pub fn push_packet(&mut self, now: SimTime, packet: Packet, link: &LinkState) -> bool {
         self.arrives(packet.destination, u64::from(link.wire(packet.bytes)));
-        let queue = self.queues.entry((packet.destination, packet.class())).or_default();
+        let queue = self.queue((packet.destination, packet.class()));
         queue.packets.push_back((now, packet));
-        queue.packets.len() + queue.flows.len() == 1
+        queue.len() == 1
+    }
+
+    fn queue(&mut self, id: QueueId) -> &mut Queue {
+        let turns = self.turns;
+        self.queues.entry(id).or_insert_with(|| Queue::new(turns))
     }
 
     /// A flow holds bytes for a destination; nothing changes where it is queued already. Whether
@@ -170,22 +167,35 @@ impl Nic {
             return false;
         }
         self.arrives(destination, ends.unsent(key, link).1);
-        let queue = self.queues.entry((destination, class)).or_default();
-        queue.flows.push_back((now, key));
-        queue.packets.len() + queue.flows.len() == 1
+        let queue = self.queue((destination, class));
+        queue.push(now, key, class, None);
+        queue.len() == 1
+    }
+
+    /// A TCP flow that is not here asks for its turn. Whether the queue was empty.
+    pub fn push_offer(&mut self, now: SimTime, offer: &Offer) -> bool {
+        let queue = self.queue((offer.destination, offer.class));
+        queue.push(now, offer.flow, offer.class, offer.credit);
+        queue.len() == 1
     }
 
     /// Removes a flow from the queue of a destination. Whether the queue is empty now.
     pub fn withdraw(&mut self, destination: u32, key: FlowKey, ends: &mut Endpoints) -> bool {
         let id = (destination, ends.flows.get(key).sender.class);
         ends.unqueued(key);
-        let Some(queue) = self.queues.get_mut(&id) else { return false };
-        queue.flows.retain(|f| f.1 != key);
-        let empty = queue.packets.is_empty() && queue.flows.is_empty();
+        self.remove(id, key).1
+    }
+
+    /// Removes a flow from a queue: the credit that it leaves with if it had turns, and whether the
+    /// queue is empty now.
+    pub fn remove(&mut self, id: QueueId, key: FlowKey) -> (Option<i64>, bool) {
+        let Some(queue) = self.queues.get_mut(&id) else { return (None, false) };
+        let credit = queue.withdraw(key);
+        let empty = queue.is_empty();
         if empty {
             self.queues.remove(&id);
         }
-        empty
+        (credit, empty)
     }
 
     /// A gate opens. Returns the openings that have ended.
@@ -273,98 +283,6 @@ impl Nic {
         ended
     }
 
-    /// The backlog in wire bytes by destination, in this detail.
-    pub fn backlog(
-        &self,
-        now: SimTime,
-        link: &LinkState,
-        ahead: Duration,
-        detail: Detail,
-        ends: &Endpoints,
-    ) -> Backlog {
-        let entry = |(destination, (_, bytes))| BacklogEntry {
-            destination: HostId(destination),
-            bytes: Bytes::new(bytes),
-            arrived: self.arrived.as_ref().map(|a| Bytes::new(a.get(&destination).copied().unwrap_or(0))),
-        };
-        // Bytes that are sent and not paid for count as backlog, or their share would be given away
-        // twice.
-        let reported = |w: &&GateOpening| self.unreported != Some(w.queue.1);
-        let owing = self.rates.iter().filter(|w| w.owes && !self.queues.contains_key(&w.queue)).filter(reported);
-        let owed = owing.map(|w| (w.queue.0, (0, w.owed_bits(now).div_ceil(8_000_000_000_000) as u64)));
-        let gated = self.queues.iter().filter(|(id, _)| self.unreported != Some(id.1));
-        let waiting = gated.map(|(id, q)| {
-            let (packets, bytes) = Self::held(q, link, ends);
-            // Booked packets that have not left count as backlog.
-            let booked = self.train.filter(|train| train.queue == *id).map_or((0, 0), |train| {
-                let packets = train.waiting(now);
-                (packets, packets * u64::from(train.wire))
-            });
-            (id.0, (packets + booked.0, bytes + booked.1))
-        });
-        let mut backlog = Backlog::new(waiting.chain(owed).map(entry).collect());
-        match detail {
-            Detail::Destinations => {}
-            Detail::Bursts => backlog.bursts = self.bursts(link, ahead, ends),
-            Detail::Coflows => backlog = backlog.with_coflows(self.coflows(link, ends)),
-        }
-        backlog
-    }
-
-    /// The backlog of the coflows of flows in progress.
-    fn coflows(&self, link: &LinkState, ends: &Endpoints) -> Vec<CoflowBacklog> {
-        let mut parts = Vec::new();
-        for (&(destination, _), queue) in self.queues.iter().filter(|(id, _)| self.unreported != Some(id.1)) {
-            let mut add = |key: FlowKey, bytes: u64| {
-                let coflow = ends.flows.get(key).sender.coflow;
-                if coflow != NONE {
-                    let (destination, coflow) = (HostId(destination), CoflowId(coflow));
-                    parts.push(CoflowBacklog { destination, coflow, bytes: Bytes::new(bytes) });
-                }
-            };
-            queue.packets.iter().for_each(|(_, p)| add(p.flow, u64::from(link.wire(p.bytes))));
-            queue.flows.iter().for_each(|&(_, key)| add(key, ends.unsent(key, link).1));
-        }
-        parts
-    }
-
-    /// The backlog flow by flow, in the order in which it will leave its queue.
-    fn bursts(&self, link: &LinkState, ahead: Duration, ends: &Endpoints) -> Vec<Burst> {
-        let mut bursts: Vec<Burst> = Vec::new();
-        for (&(destination, class), queue) in &self.queues {
-            let mut add = |since: SimTime, packets: u64, bytes: u64| {
-                let burst = Burst {
-                    destination: HostId(destination),
-                    class: Class(class),
-                    arrived: since.on_clock(ahead),
-                    packets: packets as u32,
-                    bytes: Bytes::new(bytes),
-                };
-                bursts.push(burst);
-            };
-            for (since, packet) in &queue.packets {
-                add(*since, 1, u64::from(link.wire(packet.bytes)));
-            }
-            for &(since, key) in &queue.flows {
-                let (packets, bytes) = ends.unsent_exact(key, link);
-                add(since, packets, bytes);
-            }
-        }
-        bursts
-    }
-
-    /// The backlog by destination, in packets and their wire bytes.
-    pub fn waiting(&self, link: &LinkState, ends: &Endpoints) -> impl Iterator<Item = (u32, (u64, u64))> {
-        self.queues.iter().map(|(&(d, _), q)| (d, Self::held(q, link, ends)))
-    }
-
-    /// The backlog of one queue, in packets and their wire bytes.
-    fn held(queue: &Queue, link: &LinkState, ends: &Endpoints) -> (u64, u64) {
-        let packets = queue.packets.iter().map(|(_, p)| (1, u64::from(link.wire(p.bytes))));
-        let flows = queue.flows.iter().map(|f| ends.unsent(f.1, link));
-        packets.chain(flows).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1))
-    }
-
     /// The opening and the flow that alone may send from `now` until the opening ends.
     pub fn alone(&self, now: SimTime) -> Option<(&GateOpening, u32)> {
         if !self.gated || self.background.is_some() || !self.rates.is_empty() || self.paused != 0 {
@@ -372,8 +290,8 @@ impl Nic {
         }
         let mut openings = self.openings.iter().filter(|w| !w.is_over(now));
         let opening = openings.next().filter(|w| w.is_open(now) && w.rate.is_none())?;
-        let queue = self.queues.get(&opening.queue).filter(|q| q.packets.is_empty() && openings.next().is_none())?;
-        Some((opening, queue.flows.front()?.1))
+        let queue = self.queues.get(&opening.queue).filter(|_| openings.next().is_none())?;
+        Some((opening, queue.only()?))
     }
 
     /// A train leaves through the open gate.
@@ -396,13 +314,22 @@ impl Nic {
         self.queues.is_empty()
     }
 
-    /// Serves the interface, which is free at `now`.
-    pub fn serve(&mut self, now: SimTime, link: &LinkState, rate: Rate, ends: &mut Endpoints) -> Served {
+    /// Serves the interface, which is free at `now`. TCP flows set their timers.
+    pub fn serve(
+        &mut self,
+        now: SimTime,
+        link: &LinkState,
+        rate: Rate,
+        ends: &mut Endpoints,
+        timers: &mut impl Timers,
+    ) -> Served {
         if self.gated {
-            return self.serve_gated(now, link, rate, ends);
+            return self.serve_gated(now, link, rate, ends, timers);
         }
         let Some(queue) = self.choose() else { return Served::Idle };
-        let Some(Taken { packet, emptied, last }) = self.take(now, queue, u32::MAX, ends) else { return Served::Idle };
+        let Some(Taken { packet, emptied, last }) = self.take(now, queue, u32::MAX, link, ends, timers) else {
+            return Served::Idle;
+        };
         let spent = u64::from(packet.bytes);
         let left = self.burst.map_or(self.spec.burst.get(), |b| b.1).saturating_sub(spent);
         self.burst = (left > 0 && !last).then_some((queue, left));
@@ -412,8 +339,15 @@ impl Nic {
 
     /// Serves the queue with an open gate whose opening ends first and holds its next packet.
     /// Otherwise serves the queue whose rate has waited longest.
-    fn serve_gated(&mut self, now: SimTime, link: &LinkState, rate: Rate, ends: &mut Endpoints) -> Served {
-        let (background, outside) = self.serve_background(now, link, ends);
+    fn serve_gated(
+        &mut self,
+        now: SimTime,
+        link: &LinkState,
+        rate: Rate,
+        ends: &mut Endpoints,
+        timers: &mut impl Timers,
+    ) -> Served {
+        let (background, outside) = self.serve_background(now, link, ends, timers);
         if let Some(served) = background {
             return served;
         }
@@ -423,15 +357,18 @@ impl Nic {
             let best = self.openings.iter().enumerate().filter(|(_, w)| {
                 w.is_open(now)
                     && w.eligible <= now
+                    && w.most_packets > 0
                     && after.is_none_or(|a| (w.until, w.queue) > a)
                     && self.may_send(w.queue)
                     && self.queues.contains_key(&w.queue)
             });
             let Some((i, w)) = best.min_by_key(|(_, w)| (w.until, w.queue)) else { break };
             after = Some((w.until, w.queue));
-            let room = if w.most_packets == 0 { 0 } else { rate.bytes_in(w.until - now).get().min(w.most - w.sent) };
+            let room = rate.bytes_in(w.until - now).get().min(w.most - w.sent);
             let (queue, largest) = (w.queue, link.payload_within(room));
-            let Some(Taken { mut packet, emptied, last }) = self.take(now, queue, largest, ends) else { continue };
+            let Some(Taken { mut packet, emptied, last }) = self.take(now, queue, largest, link, ends, timers) else {
+                continue;
+            };
             let opening = &mut self.openings[i];
             opening.route(&mut packet);
             let wire = u64::from(link.wire(packet.bytes));
@@ -448,7 +385,32 @@ impl Nic {
         // Slots whose rate allows nothing yet.
         let paced = self.openings.iter().filter(|w| w.is_open(now) && w.eligible > now && w.eligible < w.until);
         let waiting = paced.filter(|w| self.queues.contains_key(&w.queue));
-        let mut wait = waiting.map(|w| w.eligible).min().unwrap_or(SimTime::MAX).min(outside);
+        let wait = waiting.map(|w| w.eligible).min().unwrap_or(SimTime::MAX).min(outside);
+        let (best, wait) = self.next_rate(now, wait);
+        let queues = self.queues.len();
+        let sent = best.and_then(|i| {
+            let w = self.rates[i];
+            let largest = link.payload_within(rate.bytes_in(w.until - now).get());
+            let Taken { mut packet, emptied, last } = self.take(now, w.queue, largest, link, ends, timers)?;
+            w.route(&mut packet);
+            // Where another packet was in the way, the bucket has drained meanwhile. It never holds
+            // more than the credit of one packet.
+            let line = w.rate?.time_for(Bytes::new(u64::from(link.wire(packet.bytes))));
+            let since = if now - w.eligible < line { w.eligible } else { now };
+            self.rates[i].eligible = since + line;
+            self.rates[i].owes = last;
+            Some(Served::Packet { packet, emptied, last: false })
+        });
+        if sent.is_none() && self.queues.len() < queues {
+            // Flows of that queue had nothing to send any more.
+            return self.serve_gated(now, link, rate, ends, timers);
+        }
+        sent.unwrap_or(if wait == SimTime::MAX { Served::Idle } else { Served::Wait(wait) })
+    }
+
+    /// The rate that has waited longest to send, if one may send now; otherwise when the next one
+    /// may, at the latest `wait`. Rates that have paid for their last packets owe nothing then.
+    fn next_rate(&mut self, now: SimTime, mut wait: SimTime) -> (Option<usize>, SimTime) {
         let mut best: Option<(SimTime, usize)> = None;
         let paused = self.paused;
         for (i, w) in self.rates.iter_mut().enumerate() {
@@ -468,42 +430,44 @@ impl Nic {
                 best = Some((w.eligible, i));
             }
         }
-        let sent = best.and_then(|(_, i)| {
-            let w = self.rates[i];
-            let largest = link.payload_within(rate.bytes_in(w.until - now).get());
-            let Taken { mut packet, emptied, last } = self.take(now, w.queue, largest, ends)?;
-            w.route(&mut packet);
-            // Where another packet was in the way, the bucket has drained meanwhile. It never holds
-            // more than the credit of one packet.
-            let line = w.rate?.time_for(Bytes::new(u64::from(link.wire(packet.bytes))));
-            let since = if now - w.eligible < line { w.eligible } else { now };
-            self.rates[i].eligible = since + line;
-            self.rates[i].owes = last;
-            Some(Served::Packet { packet, emptied, last: false })
-        });
-        sent.unwrap_or(if wait == SimTime::MAX { Served::Idle } else { Served::Wait(wait) })
+        (best.map(|b| b.1), wait)
     }
 
-    /// Serves the background queues outside of all gates, first come, first served: the packet, or
-    /// when one may be sent.
-    fn serve_background(&mut self, now: SimTime, link: &LinkState, ends: &mut Endpoints) -> (Option<Served>, SimTime) {
+    /// Serves the background queues outside of all gates: the packet, or when one may be sent.
+    fn serve_background(
+        &mut self,
+        now: SimTime,
+        link: &LinkState,
+        ends: &mut Endpoints,
+        timers: &mut impl Timers,
+    ) -> (Option<Served>, SimTime) {
         let Some((rate, eligible)) = self.background else { return (None, SimTime::MAX) };
-        let queues = self.queues.iter().filter(|(id, _)| id.1 == BACKGROUND);
-        let Some((_, id)) = queues.filter_map(|(id, q)| Some((q.since()?, *id))).min() else {
-            return (None, SimTime::MAX);
-        };
+        let Some(id) = self.next_background() else { return (None, SimTime::MAX) };
         if eligible > now {
             return (None, eligible);
         }
-        let Some(Taken { packet, emptied, last }) = self.take(now, id, u32::MAX, ends) else {
+        let Some(Taken { packet, emptied, last }) = self.take(now, id, u32::MAX, link, ends, timers) else {
             return (None, SimTime::MAX);
         };
+        self.last = id;
         let wire = Bytes::new(u64::from(link.wire(packet.bytes)));
         self.background = Some((rate, now + rate.time_for(wire)));
         (Some(Served::Packet { packet, emptied, last }), SimTime::MAX)
     }
 
-    /// Whether a queue has drained since this was last asked: it is empty, and paid for.
+    /// The background queue that sends next: first come, first served. Where flows take turns, so
+    /// do destinations, packet by packet, and acknowledgements go first.
+    fn next_background(&self) -> Option<QueueId> {
+        let queues = || self.queues.iter().filter(|(id, _)| id.1 == BACKGROUND);
+        if self.turns.is_none() {
+            return queues().filter_map(|(id, q)| Some((q.since()?, *id))).min().map(|q| q.1);
+        }
+        let packets = queues().filter_map(|(id, q)| Some((q.packets.front()?.0, *id))).min();
+        let next = || queues().map(|(&id, _)| id).min_by_key(|&id| (id <= self.last, id));
+        packets.map(|q| q.1).or_else(next)
+    }
+
+    /// Whether a queue has drained since this was last asked: it is empty, and owes nothing.
     pub fn take_drained(&mut self) -> bool {
         std::mem::take(&mut self.drained)
     }
@@ -535,7 +499,15 @@ impl Nic {
     }
 
     /// Takes the next packet of a queue, of at most `largest` bytes.
-    fn take(&mut self, now: SimTime, id: QueueId, largest: u32, ends: &mut Endpoints) -> Option<Taken> {
+    fn take(
+        &mut self,
+        now: SimTime,
+        id: QueueId,
+        largest: u32,
+        link: &LinkState,
+        ends: &mut Endpoints,
+        timers: &mut impl Timers,
+    ) -> Option<Taken> {
         let queue = self.queues.get_mut(&id)?;
         let mut emptied = None;
         let packet = if let Some((_, packet)) = queue.packets.front() {
@@ -544,18 +516,33 @@ impl Nic {
             }
             queue.packets.pop_front().map(|p| p.1)
         } else {
-            let (_, key) = *queue.flows.front()?;
-            let (packet, holds_no_more) = ends.take_packet(now, key, largest)?;
-            if holds_no_more {
-                queue.flows.pop_front();
-                ends.unqueued(key);
-                emptied = Some(key);
+            match &mut queue.flows {
+                Flows::InOrder(flows) => {
+                    let (_, key) = *flows.front()?;
+                    let (packet, holds_no_more) = ends.take_packet(now, key, largest)?;
+                    if holds_no_more {
+                        flows.pop_front();
+                        ends.unqueued(key);
+                        emptied = Some(key);
+                    }
+                    Some(packet)
+                }
+                Flows::InTurn(turns) => {
+                    let packet = take_turn(turns, now, largest, link, ends, timers);
+                    // Bytes of TCP arrive here when they leave, see `arrived_for`.
+                    if let (Some(arrived), Some(packet)) = (&mut self.arrived, &packet)
+                        && !ends.is_passive()
+                    {
+                        *arrived.entry(id.0).or_default() += u64::from(link.wire(packet.bytes));
+                    }
+                    packet
+                }
             }
-            Some(packet)
         };
-        let last = queue.packets.is_empty() && queue.flows.is_empty();
+        let last = queue.is_empty();
         if last {
             self.queues.remove(&id);
+            self.drained |= packet.is_none();
         }
         packet.map(|packet| Taken { packet, emptied, last })
     }
@@ -575,8 +562,16 @@ impl Nic {
         self.armed = STOPPED;
         self.burst = None;
         let lost = self.queues.values_mut().flat_map(|q| q.packets.drain(..)).map(|p| p.1).collect();
-        self.queues.retain(|_, q| !q.flows.is_empty());
+        self.queues.retain(|_, q| !q.is_empty());
         lost
+    }
+
+    /// Removes and returns all flows, with none of their packets left here.
+    pub fn take_flows(&mut self) -> Vec<FlowKey> {
+        std::mem::take(&mut self.queues)
+            .into_values()
+            .flat_map(|q| q.flows().map(|f| f.1).collect::<Vec<_>>())
+            .collect()
     }
 
     /// Sends again.
@@ -596,70 +591,4 @@ impl Nic {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::hosts::endpoints::{Config, HostAction, Transport, Wire};
-    use crate::record::ledger::Ledger;
-    use std::sync::Arc;
-    use timeplane_model::{Duration, Fabric, LinkSpec, Switch};
-    use timeplane_results::Recorder;
-    use timeplane_scenario::PacketMix;
-    use timeplane_transport::{RawConfig, RepairReport};
-    use timeplane_workload::FlowArrival;
-
-    struct Nothing;
-
-    impl Wire for Nothing {
-        fn transmit(&mut self, _: SimTime, _: u32, _: Packet) {}
-        fn arm(&mut self, _: SimTime, _: u32, _: u32) {}
-        fn report(&mut self, _: SimTime, _: [u32; 2], _: u32, _: u32, _: RepairReport) {}
-    }
-
-    #[test]
-    fn a_withdrawn_burst_lets_others_go_on() {
-        let (rate, framing) = (Rate::gbps(10), timeplane_model::Framing::Ethernet);
-        let spec = LinkSpec { rate, propagation: Duration::ZERO, framing, bit_error: 0.0 };
-        let fabric = Arc::new(Fabric::single_switch(3, Switch::default(), spec).unwrap());
-        let all = SimTime::ZERO..SimTime::MAX;
-        let config = Config {
-            transport: Transport::Raw { header: 16, config: RawConfig::default() },
-            packets: PacketMix::Mtu,
-            mtu: 1500,
-            salt: 0,
-            per_packet: false,
-            routes_change: false,
-            packet_seed: 0,
-            fragments: false,
-            acknowledgements: None,
-            background: None,
-            classes: Vec::new(),
-            measured: all.clone(),
-            stop: SimTime::MAX,
-        };
-        let mut ends = Endpoints::new(Arc::clone(&fabric), config, Ledger::new(3, all, Recorder::discard()));
-        let link = LinkState::new(fabric.link(fabric.uplink(HostId(0))), None, None);
-        let mut nic = Nic::new(NicSpec { burst: Bytes::kb(64), ..NicSpec::default() }, false);
-        let mut first = None;
-        for destination in [1, 2] {
-            let arrival = FlowArrival {
-                at: Duration::ZERO,
-                source: HostId(0),
-                destination: HostId(destination),
-                bytes: Bytes::kb(30),
-                coflow: None,
-            };
-            let action = ends.start(SimTime::ZERO, &arrival, &mut Nothing);
-            let HostAction::Queue { key, .. } = action else { panic!("{action:?}") };
-            nic.push_flow(SimTime::ZERO, destination, key, &link, &mut ends);
-            first.get_or_insert(key);
-        }
-        let mut next = || match nic.serve(SimTime::ZERO, &link, rate, &mut ends) {
-            Served::Packet { packet, .. } => Some(packet.destination),
-            Served::Wait(_) | Served::Idle => None,
-        };
-        assert_eq!((next(), next()), (Some(1), Some(1)));
-        nic.withdraw(1, first.unwrap(), &mut ends);
-        let after = nic.serve(SimTime::ZERO, &link, rate, &mut ends);
-        assert!(matches!(after, Served::Packet { packet: Packet { destination: 2, .. }, .. }), "{after:?}");
-    }
-}
+mod tests;

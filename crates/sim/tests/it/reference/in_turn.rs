@@ -4,20 +4,24 @@ use super::{Flying, Reference, What};
 use timeplane_model::{HostId, LinkId};
 use timeplane_sim::SimTime;
 use timeplane_sim::hosts::endpoints::Endpoints;
+use timeplane_sim::network::packet::Packet;
 
 /// A flow that waits for its turn at a host.
 pub(super) struct InTurn {
     pub key: u32,
+    pub destination: u32,
     pub class: u8,
+    /// When it joined.
+    pub since: i64,
     pub credit: i64,
     /// It has credit since it joined.
     pub new: bool,
 }
 
 impl Reference {
-    /// Whether a link's sender is a host that serves flows in turn.
+    /// Whether a link's sender is a host that serves flows in turn or behind gates.
     pub(super) fn in_turn(&self, link: u32) -> bool {
-        self.fair && self.fabric.link(LinkId(link)).from.0 < self.fabric.hosts()
+        (self.fair || self.gates.is_some()) && self.fabric.link(LinkId(link)).from.0 < self.fabric.hosts()
     }
 
     /// A free host sends: acknowledgements, then flows that have just joined, then the other flows.
@@ -28,7 +32,7 @@ impl Reference {
             return;
         }
         self.ports[link as usize].departure = None;
-        let mut packet = loop {
+        let packet = loop {
             let port = &mut self.ports[link as usize];
             let may = |class: u8| port.obeys & 1 << class == 0;
             if let Some(i) = port.queue.iter().position(|w| may(w.packet.class())) {
@@ -51,6 +55,12 @@ impl Reference {
                 ends.turn_is_over(turn.key, turn.credit);
             }
         };
+        self.leave(link, packet, ends);
+    }
+
+    /// A packet leaves a free host.
+    pub(super) fn leave(&mut self, link: u32, mut packet: Packet, ends: &mut Endpoints) {
+        let now = self.now;
         self.corrupt(link, &mut packet);
         let spec = self.fabric.link(LinkId(link)).spec;
         let wire = spec.framing.wire(packet.bytes);

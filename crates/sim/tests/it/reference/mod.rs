@@ -5,7 +5,10 @@
 //! rate a link has. It shares the hosts' endpoints with the engine under test, and nothing of the
 //! network.
 
+mod gates;
 mod in_turn;
+
+pub use gates::{Gate, Gates, Kind};
 
 use in_turn::InTurn;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -16,7 +19,7 @@ use std::sync::Arc;
 use timeplane_model::{Buffer, Bytes, Candidates, Duration, Fabric, Forwarding, HostId, LinkId, NodeId, Rate};
 use timeplane_scenario::{Change, Element, Failure, Wires};
 use timeplane_sim::SimTime;
-use timeplane_sim::hosts::endpoints::{Endpoints, HostAction, Wire};
+use timeplane_sim::hosts::endpoints::{Endpoints, HostAction, Offer, Service, Timers, Wire};
 use timeplane_sim::network::packet::{Packet, flags};
 use timeplane_transport::RepairReport;
 use timeplane_workload::{FlowArrival, Streams};
@@ -36,8 +39,10 @@ enum What {
     Join(u32, u32, u32),
     Start(u32),
     Report(u32, u32),
+    /// A gate opens.
+    Gate(u32),
     /// With PFC, a host or the port of a link behind all hosts may be free. A host that serves
-    /// flows in turn may be free.
+    /// flows in turn or behind gates may be free.
     Send(u32),
     Timer(u32, u32),
 }
@@ -104,6 +109,8 @@ pub struct Reference {
     pfc: Option<u32>,
     /// Whether hosts serve flows in turn.
     pub fair: bool,
+    /// When hosts may send, if gates decide.
+    pub gates: Option<Gates>,
     /// Packets that hosts handed over while they could not send.
     refused: Vec<(u32, &'static str, Packet)>,
     reports: BTreeMap<(u32, u32), (u32, RepairReport)>,
@@ -130,6 +137,7 @@ impl Reference {
             view: (*fabric).clone(),
             pfc: None,
             fair: false,
+            gates: None,
             refused: Vec::new(),
             reports: BTreeMap::new(),
             report_sequence: 0,
@@ -177,6 +185,7 @@ impl Reference {
         for (i, a) in arrivals.iter().enumerate() {
             self.at(a.at.as_ps(), What::Start(i as u32));
         }
+        self.arm_gates();
         while let Some(Reverse((at, what))) = self.heap.pop() {
             assert!(at >= self.now, "time runs backwards");
             self.now = at;
@@ -191,7 +200,9 @@ impl Reference {
                     self.ports[link as usize].obeys = priorities;
                     self.begin(link, ends);
                 }
+                What::Send(host) if self.gates.is_some() && host < self.fabric.hosts() => self.serve_gates(host, ends),
                 What::Send(host) if self.fair && host < self.fabric.hosts() => self.serve_in_turn(host, ends),
+                What::Gate(gate) => self.gate_opens(gate, ends, arrivals.len()),
                 What::Send(key) => {
                     let uplink = |h| self.fabric.uplink(HostId(h)).0;
                     self.serve(key.checked_sub(self.fabric.hosts()).unwrap_or_else(|| uplink(key)), ends);
@@ -441,12 +452,13 @@ impl Reference {
 
     /// A flow joins its host's queue.
     fn hold(&mut self, action: HostAction, ends: &mut Endpoints) {
-        if let HostAction::Queue { host, key, .. } = action {
+        if let HostAction::Queue { host, destination, key } = action {
             let link = self.fabric.uplink(HostId(host)).0;
             if self.fair {
                 let sender = &mut ends.flows.get_mut(key).sender;
                 sender.queued = true;
-                return self.offer(SimTime::from_ps(self.now), host, key, sender.class, None);
+                let offer = Offer { host, destination, flow: key, class: sender.class, credit: None };
+                return self.offer(SimTime::from_ps(self.now), &offer);
             }
             self.ports[link as usize].flows.push_back((key, self.now));
             self.begin(link, ends);
@@ -610,6 +622,12 @@ impl Reference {
     }
 }
 
+impl Timers for Reference {
+    fn arm(&mut self, at: SimTime, number: u32, key: u32) {
+        self.at(at.as_ps(), What::Timer(number, key));
+    }
+}
+
 impl Wire for Reference {
     fn transmit(&mut self, now: SimTime, host: u32, packet: Packet) {
         let link = self.fabric.uplink(HostId(host)).0;
@@ -619,24 +637,33 @@ impl Wire for Reference {
             return self.refused.push((link, why, packet));
         }
         let mut packet = packet;
-        if self.pfc.is_none() && !self.fair {
+        if self.pfc.is_none() && !self.in_turn(link) {
             self.corrupt(link, &mut packet);
         }
         self.ports[link as usize].queue.push_back(Waiting { packet, wire, whole: 0, since: self.now, held: None });
     }
 
-    fn serves_in_turn(&self, host: u32) -> bool {
-        self.fair && self.link_down(self.fabric.uplink(HostId(host)).0).is_none()
+    fn service(&self, host: u32) -> Service {
+        match self.fair && self.link_down(self.fabric.uplink(HostId(host)).0).is_none() {
+            false => Service::AtOnce,
+            true if self.gates.is_some() => Service::BehindGates,
+            true => Service::InTurn,
+        }
     }
 
-    fn offer(&mut self, _now: SimTime, host: u32, key: u32, class: u8, credit: Option<i64>) {
+    fn offer(&mut self, now: SimTime, offer: &Offer) {
+        let Offer { host, destination, flow, class, credit } = *offer;
         let link = self.fabric.uplink(HostId(host)).0;
-        self.ports[link as usize].turns.push(InTurn { key, class, credit: credit.unwrap_or(15_000), new: true });
+        let (since, credit) = (now.as_ps(), credit.unwrap_or(15_000));
+        self.ports[link as usize].turns.push(InTurn { key: flow, destination, class, since, credit, new: true });
         self.at(self.now, What::Send(host));
     }
 
-    fn arm(&mut self, at: SimTime, number: u32, key: u32) {
-        self.at(at.as_ps(), What::Timer(number, key));
+    fn retract(&mut self, _now: SimTime, offer: &Offer) -> Option<i64> {
+        let link = self.fabric.uplink(HostId(offer.host)).0;
+        let turns = &mut self.ports[link as usize].turns;
+        let place = turns.iter().position(|t| t.key == offer.flow)?;
+        Some(turns.remove(place).credit)
     }
 
     fn report(&mut self, now: SimTime, _ends: [u32; 2], number: u32, key: u32, report: RepairReport) {

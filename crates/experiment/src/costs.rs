@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
 /// The completed share from which on a run tells how long it takes.
 const TELLING: f64 = 0.02;
 
-/// A mean.
+/// The mean of what was added so far.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mean {
     sum: f64,

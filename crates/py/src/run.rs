@@ -76,8 +76,8 @@ fn forget(
 /// Runs everything that is missing in `root` and compares the completed runs.
 ///
 /// `until` ends a point early, such as `fct_mean=5%`. `progress` is called about ten times a second
-/// with (completed runs, of them complete before, all runs, events, seconds left). The results hold a
-/// reference to `keep`.
+/// with (completed runs, of them complete before, all runs, events, seconds left). The results hold
+/// a reference to `keep`.
 #[pyfunction]
 #[pyo3(signature = (loaded, jobs, root, progress, schedulers, keep, until=None))]
 #[allow(clippy::too_many_arguments, reason = "one call from Python, where each has a name")]

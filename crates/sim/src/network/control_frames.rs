@@ -2,7 +2,8 @@
 //!
 //! On each link, a control frame goes ahead of all data frames whose transmission has not started.
 //! Switches always have room for it and never mark it. Bit errors and failures lose it like any
-//! frame. It belongs to no flow: it has a tally of its own beside that of packets, and links count it.
+//! frame. It belongs to no flow: it has a tally of its own beside that of packets, and links count
+//! it.
 
 use crate::control::ports::Ports;
 use crate::engine::time::SimTime;

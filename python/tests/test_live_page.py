@@ -142,7 +142,7 @@ class Look:
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.on("console", lambda message: self.said.append(f"{message.type}: {message.text}"))
         self.page.on("pageerror", lambda error: self.said.append(str(error)))
-        self.page.goto(address)
+        self.page.goto(address, timeout=PATIENCE * 1_000)
 
     def until(self, holds: str) -> None:
         """Waits until an expression is true."""

@@ -3,7 +3,8 @@
 //!
 //! The longest runs go first, so that no core waits for the last of them. What takes long is only
 //! known of a kind (a scheme at a point) once a run of it has ended. So one run of each kind goes
-//! before all others. Times are in seconds since some start.
+//! before all others. The machine may do other work, so all times are relative to its pace, which
+//! every run of a known kind tells. Times are in seconds since some start.
 
 use crate::planned::PlannedRun;
 use std::cmp::Ordering;
@@ -11,6 +12,9 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
 
 /// The completed share from which on a run tells how long it takes.
 const TELLING: f64 = 0.02;
+/// How much of a run's deviation from what was expected is put down to the machine's pace. The rest
+/// is its seed's.
+const LEARNT: f64 = 0.3;
 
 /// The mean of what was added so far.
 #[derive(Clone, Copy, Debug, Default)]
@@ -76,6 +80,8 @@ pub(crate) struct Costs {
     /// By scheme: times of ended runs.
     ended_of_scheme: Vec<Mean>,
     ended_of_all: Mean,
+    /// What the machine takes now, relative to the beginning. Means are relative to it.
+    pace: f64,
     under_way: BTreeMap<usize, UnderWay>,
     /// By kind: runs that wait.
     waiting: Vec<VecDeque<usize>>,
@@ -88,7 +94,7 @@ pub(crate) struct Costs {
 impl Costs {
     /// The costs of these runs. None of them waits.
     pub fn new(planned: &[PlannedRun]) -> Self {
-        let mut costs = Self::default();
+        let mut costs = Self { pace: 1.0, ..Self::default() };
         let mut schemes = HashMap::new();
         let mut kinds = HashMap::new();
         for run in planned {
@@ -155,9 +161,14 @@ impl Costs {
         let Some(UnderWay { began, .. }) = self.under_way.remove(&run) else { return };
         if complete {
             let kind = self.kinds[run];
-            self.ended[kind].add(now - began);
-            self.ended_of_scheme[self.schemes[kind]].add(now - began);
-            self.ended_of_all.add(now - began);
+            if let Some(mean) = self.ended[kind].get().filter(|&mean| mean > 0.0) {
+                let deviation = ((now - began) / (mean * self.pace)).clamp(0.25, 4.0);
+                self.pace *= 1.0 + LEARNT * (deviation - 1.0);
+            }
+            let took = (now - began) / self.pace;
+            self.ended[kind].add(took);
+            self.ended_of_scheme[self.schemes[kind]].add(took);
+            self.ended_of_all.add(took);
             self.known.extend(self.ended[kind].get().map(|seconds| Expected(seconds, kind)));
         }
     }
@@ -174,11 +185,10 @@ impl Costs {
             }
         }
         let expected = |kind: usize| {
-            let known = self.ended[kind].get().or_else(|| projected.get(&kind)?.get());
-            known
-                .or_else(|| self.ended_of_scheme[self.schemes[kind]].get())
-                .or(self.ended_of_all.get())
-                .or(of_all.get())
+            let ended = |mean: Mean| mean.get().map(|seconds| seconds * self.pace);
+            let known = ended(self.ended[kind]).or_else(|| projected.get(&kind)?.get());
+            let known = known.or_else(|| ended(self.ended_of_scheme[self.schemes[kind]]));
+            known.or_else(|| ended(self.ended_of_all)).or(of_all.get())
         };
         let (mut work, mut longest) = (0.0, 0.0f64);
         for (&run, under_way) in &self.under_way {
@@ -228,26 +238,27 @@ mod tests {
             }
     }
 
-    /// Runs everything, two at a time. Returns what was next, what was thought to be left by time,
-    /// and when the last run ended.
-    fn all(planned: &[PlannedRun]) -> (Vec<usize>, Vec<(f64, Option<f64>)>, f64) {
+    /// Runs everything, two at a time, on a machine that is twice as slow before some time. Returns
+    /// what was next, what was thought to be left by time, and when the last run ended.
+    fn all(planned: &[PlannedRun], slow_until: f64) -> (Vec<usize>, Vec<(f64, Option<f64>)>, f64) {
         let mut costs = Costs::new(planned);
         costs.wait_for(&(0..planned.len()).collect::<Vec<_>>());
         let (mut now, mut order, mut left) = (0.0, Vec::new(), Vec::new());
-        let mut running: Vec<(f64, usize)> = Vec::new();
+        let mut running: Vec<(f64, f64, usize)> = Vec::new();
         loop {
             while running.len() < 2
                 && let Some(run) = costs.next(now)
             {
                 order.push(run);
-                running.push((now + takes(&planned[run]), run));
+                let takes = takes(&planned[run]) * if now < slow_until { 2.0 } else { 1.0 };
+                running.push((now + takes, takes, run));
             }
             running.sort_by(|a, b| b.0.total_cmp(&a.0));
-            for &(ends, run) in &running {
-                costs.is_at(run, 1.0 - (ends - now) / takes(&planned[run]));
+            for &(ends, takes, run) in &running {
+                costs.is_at(run, 1.0 - (ends - now) / takes);
             }
             left.push((now, costs.left(now, 2)));
-            let Some(&(ends, run)) = running.last() else { return (order, left, now) };
+            let Some(&(ends, _, run)) = running.last() else { return (order, left, now) };
             // Once on the way, and once at the end of the first.
             if ends - now > 0.5 {
                 now += 0.5;
@@ -262,7 +273,7 @@ mod tests {
     #[test]
     fn one_of_each_kind_goes_first_and_then_the_longest() {
         let planned = planned();
-        let (order, ..) = all(&planned);
+        let (order, ..) = all(&planned, 0.0);
         let kinds: Vec<_> = order.iter().map(|&r| (planned[r].point, planned[r].scheme.as_str())).collect();
         assert_eq!(kinds[..6], [(0, "short"), (0, "long"), (0, "middle"), (1, "short"), (1, "long"), (1, "middle")]);
         assert_eq!(kinds[18..], [(1, "short"), (1, "short"), (1, "short"), (0, "short"), (0, "short"), (0, "short")]);
@@ -274,7 +285,7 @@ mod tests {
     #[test]
     fn what_is_left_is_known_once_each_kind_has_run() {
         let planned = planned();
-        let (_, left, end) = all(&planned);
+        let (_, left, end) = all(&planned, 0.0);
         let known = left.iter().filter(|(now, _)| (0.25..0.95).contains(&(now / end)));
         for (now, left) in known {
             let (left, is) = (left.expect("known"), end - now);
@@ -283,6 +294,17 @@ mod tests {
         let work: f64 = planned.iter().map(takes).sum();
         assert!(end < work / 2.0 * 1.05, "both are busy until the end: {end}, work {work}");
         assert!(left[0].1.is_none() && left.last().is_some_and(|l| l.1 == Some(0.0)));
+    }
+
+    #[test]
+    fn a_machine_that_becomes_faster_is_noticed() {
+        let many: Vec<PlannedRun> = (0..8).flat_map(|_| planned()).collect();
+        let (_, left, end) = all(&many, 400.0);
+        let late = left.iter().filter(|(now, _)| (0.6..0.95).contains(&(now / end)));
+        for (now, left) in late {
+            let (left, is) = (left.expect("known"), end - now);
+            assert!((0.7..1.3).contains(&(left / is)), "at {now} of {end} s: {left}, it takes {is}");
+        }
     }
 
     #[test]

@@ -238,9 +238,12 @@ mod tests {
             }
     }
 
+    /// What was thought to be left, by time.
+    type Left = Vec<(f64, Option<f64>)>;
+
     /// Runs everything, two at a time, on a machine that is twice as slow before some time. Returns
     /// what was next, what was thought to be left by time, and when the last run ended.
-    fn all(planned: &[PlannedRun], slow_until: f64) -> (Vec<usize>, Vec<(f64, Option<f64>)>, f64) {
+    fn all(planned: &[PlannedRun], slow_until: f64) -> (Vec<usize>, Left, f64) {
         let mut costs = Costs::new(planned);
         costs.wait_for(&(0..planned.len()).collect::<Vec<_>>());
         let (mut now, mut order, mut left) = (0.0, Vec::new(), Vec::new());

@@ -7,13 +7,14 @@ use crate::antenna::Antenna;
 use crate::decibel::Milliwatts;
 use crate::layout::Layout;
 use crate::propagation::LinkBudget;
+use std::sync::OnceLock;
 
 /// Powers between antennas of one kind at fixed places, each pointed at another place (elevation is
 /// ignored).
 ///
-/// Up to [`Field::MOST_TABLED`] places, all gains are computed once: 8 n³ octets, 33 MB for 160.
-/// Beyond, each power evaluates two gains, and 16 n² octets remain (160 MB for 3,200). Both give
-/// the same digits.
+/// Up to [`Field::MOST_TABLED`] places, the gains of an antenna pointed at a place are computed
+/// when one is asked for, and kept: up to 8 n³ octets, 33 MB for 160. Beyond, each power evaluates
+/// two gains, and 16 n² octets remain (160 MB for 3,200). Both give the same digits.
 #[derive(Clone, Debug)]
 pub struct Field {
     places: usize,
@@ -21,13 +22,13 @@ pub struct Field {
     /// mW between isotropic antennas, by pair.
     plain: Vec<f64>,
     azimuth: Vec<Angle>,
-    /// Gain of `a` pointed at `b`, towards `c`: `(a n + b) n + c`. Empty if there are too many
+    /// Gains of `a` pointed at `b` towards each place, by `a n + b`. Empty if there are too many
     /// places.
-    gains: Vec<f64>,
+    gains: Vec<OnceLock<Box<[f64]>>>,
 }
 
 impl Field {
-    /// Most places with tabled gains: 134 MB.
+    /// Most places with tabled gains: up to 136 MB.
     pub const MOST_TABLED: usize = 256;
 
     /// Powers between racks in line of sight, without the margin of signals.
@@ -43,15 +44,8 @@ impl Field {
             .map(|(a, b)| budget.received(layout.distance(a, b), isotropic, isotropic).milliwatts().get())
             .collect();
         let azimuth = pairs().map(|(a, b)| layout.azimuth(a, b)).collect();
-        let mut field = Self { places: n, antenna, plain, azimuth, gains: Vec::new() };
-        if tabled {
-            let mut gains = Vec::with_capacity(n * n * n);
-            for (at, aim) in pairs() {
-                gains.extend((0..n).map(|towards| field.worked_out(at, aim, towards)));
-            }
-            field.gains = gains;
-        }
-        field
+        let gains = vec![OnceLock::new(); if tabled { n * n } else { 0 }];
+        Self { places: n, antenna, plain, azimuth, gains }
     }
 
     fn worked_out(&self, at: usize, aim: usize, towards: usize) -> f64 {
@@ -68,11 +62,8 @@ impl Field {
     /// Gain, as a ratio, of the antenna at `at` pointed at `aim`, towards a third place.
     pub fn gain(&self, at: usize, aim: usize, towards: usize) -> f64 {
         assert!(at < self.places && aim < self.places && towards < self.places, "places exist");
-        if self.gains.is_empty() {
-            self.worked_out(at, aim, towards)
-        } else {
-            self.gains[(at * self.places + aim) * self.places + towards]
-        }
+        let Some(row) = self.gains.get(at * self.places + aim) else { return self.worked_out(at, aim, towards) };
+        row.get_or_init(|| (0..self.places).map(|towards| self.worked_out(at, aim, towards)).collect())[towards]
     }
 
     /// Power at `receiver`, pointed at `listens`, from `sender`, pointed at `aim`.

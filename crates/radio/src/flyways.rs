@@ -86,18 +86,19 @@ pub enum Refusal {
 /// pointed at each other. Their ratio must reach the rate's sensitivity over noise, plus the
 /// headroom.
 ///
-/// Sums of powers are kept up to date, so an offer looks once at the links of its channel. Links
-/// only add interference: a refused link stays refused until another is removed. The set takes 8 n²
-/// octets per channel.
+/// Each link keeps the power that it hears, so an offer looks twice at the links of its channel.
+/// Links only add interference: a refused link stays refused until another is removed.
 #[derive(Clone, Debug)]
 pub struct Flyways<F> {
     field: F,
     rules: FlywayRules,
     /// (SINR as a ratio, rate), fastest first; among equal rates, the least demanding first.
     ladder: Vec<(f64, Mcs)>,
+    /// The rules' noise in mW.
+    noise: f64,
+    /// What the margin leaves of a signal.
+    margin: f64,
     links: Vec<Link>,
-    /// Per channel: mW at rack `v` pointed at rack `w`, from all links: `v n + w`.
-    heard: Vec<Vec<f64>>,
     /// Radios in use, by rack.
     used: Vec<usize>,
 }
@@ -106,8 +107,30 @@ pub struct Flyways<F> {
 struct Link {
     id: usize,
     way: Flyway,
+    /// Power from all other links of its channel, mW.
+    heard: Heard,
     /// Highest noise and interference, at either end, that its rate tolerates, mW.
     bears: f64,
+}
+
+/// Power in mW at the ends of a link that point at each other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Heard {
+    a: f64,
+    b: f64,
+}
+
+impl Heard {
+    fn at_worse_end(self) -> f64 {
+        self.a.max(self.b)
+    }
+}
+
+/// What a feasible link would be.
+struct Found {
+    mcs: Mcs,
+    bears: f64,
+    heard: Heard,
 }
 
 impl<F: Deref<Target = Field>> Flyways<F> {
@@ -120,8 +143,8 @@ impl<F: Deref<Target = Field>> Flyways<F> {
             .filter_map(|&m| Some(((m.sensitivity()? - rules.noise + rules.headroom).ratio(), m)))
             .collect();
         ladder.sort_by(|x, y| y.1.rate().cmp(&x.1.rate()).then(x.0.total_cmp(&y.0)));
-        let heard = vec![vec![0.0; n * n]; rules.channels];
-        Self { field, rules, ladder, links: Vec::new(), heard, used: vec![0; n] }
+        let (noise, margin) = (rules.noise.milliwatts().get(), (-rules.signal_margin).ratio());
+        Self { field, rules, ladder, noise, margin, links: Vec::new(), used: vec![0; n] }
     }
 
     /// The current flyways with their numbers, in the order of their addition.
@@ -135,13 +158,26 @@ impl<F: Deref<Target = Field>> Flyways<F> {
     }
 
     fn signal(&self, a: usize, b: usize) -> f64 {
-        let signal = self.field.power(a, b, b, a).get();
-        signal * (-self.rules.signal_margin).ratio()
+        self.field.power(a, b, b, a).get() * self.margin
     }
 
     /// Power in mW from both ends of a link between `a` and `b` at a rack pointed at `to`.
     fn both_ends(&self, a: usize, b: usize, at: usize, to: usize) -> f64 {
         self.field.power(a, b, at, to).get() + self.field.power(b, a, at, to).get()
+    }
+
+    fn on_channel(&self, channel: usize) -> impl Iterator<Item = &Link> {
+        self.links.iter().filter(move |l| l.way.channel == channel)
+    }
+
+    /// Power at two racks pointed at each other, from all links of a channel with other ends. The
+    /// sums are in the order in which links were added, so they depend on nothing else.
+    fn heard(&self, a: usize, b: usize, channel: usize) -> Heard {
+        let at = |at: usize, to: usize| {
+            let others = self.on_channel(channel).map(|l| l.way).filter(|w| w.a != at && w.b != at);
+            others.fold(0.0, |sum, w| sum + self.both_ends(w.a, w.b, at, to))
+        };
+        Heard { a: at(a, b), b: at(b, a) }
     }
 
     /// Fastest rate of a flyway on a channel that leaves all others their rates. The flyway is not
@@ -150,10 +186,10 @@ impl<F: Deref<Target = Field>> Flyways<F> {
     /// # Errors
     /// The reason if there is none.
     pub fn offer(&self, a: usize, b: usize, channel: usize) -> Result<Mcs, Refusal> {
-        self.try_link(a, b, channel, None).map(|(mcs, _)| mcs)
+        self.try_link(a, b, channel, None).map(|found| found.mcs)
     }
 
-    fn try_link(&self, a: usize, b: usize, channel: usize, only: Option<Mcs>) -> Result<(Mcs, f64), Refusal> {
+    fn try_link(&self, a: usize, b: usize, channel: usize, only: Option<Mcs>) -> Result<Found, Refusal> {
         let n = self.field.places();
         if a >= n || b >= n || channel >= self.rules.channels {
             return Err(Refusal::Unknown);
@@ -166,29 +202,33 @@ impl<F: Deref<Target = Field>> Flyways<F> {
                 return Err(Refusal::NoRadio(end));
             }
         }
-        let heard = &self.heard[channel];
-        let noise = self.rules.noise.milliwatts().get();
-        let signal = self.signal(a, b);
-        let worse = heard[a * n + b].max(heard[b * n + a]) + noise;
-        let on_channel = || self.links.iter().filter(|l| l.way.channel == channel);
         if self.rules.radios > 1
-            && let Some(end) = [a, b].into_iter().find(|&e| on_channel().any(|l| l.way.a == e || l.way.b == e))
+            && let Some(end) =
+                [a, b].into_iter().find(|&e| self.on_channel(channel).any(|l| l.way.a == e || l.way.b == e))
         {
             return Err(Refusal::OwnChannel(end));
         }
+        let signal = self.signal(a, b);
+        let heard = self.heard(a, b, channel);
+        let worse = heard.at_worse_end() + self.noise;
         let wanted = |m: Mcs| only.is_none_or(|o| o == m);
         let Some(&(ratio, mcs)) = self.ladder.iter().find(|l| wanted(l.1) && worse * l.0 <= signal) else {
             return Err(Refusal::Weak);
         };
-        for l in on_channel() {
-            let Flyway { a: c, b: d, .. } = l.way;
-            // Summed in the order of `add`, so that offers hold to the last digit.
-            let then = |at: usize, to: usize| heard[at * n + to] + self.both_ends(a, b, at, to) + noise;
-            if then(c, d) > l.bears || then(d, c) > l.bears {
+        for l in self.on_channel(channel) {
+            // Summed in the order of `put`, so that offers hold to the last digit.
+            let then = self.with(l, a, b);
+            if then.a + self.noise > l.bears || then.b + self.noise > l.bears {
                 return Err(Refusal::Disturbs(l.id));
             }
         }
-        Ok((mcs, signal / ratio))
+        Ok(Found { mcs, bears: signal / ratio, heard })
+    }
+
+    /// What a link hears if one between `a` and `b` joins its channel.
+    fn with(&self, link: &Link, a: usize, b: usize) -> Heard {
+        let Flyway { a: c, b: d, .. } = link.way;
+        Heard { a: link.heard.a + self.both_ends(a, b, c, d), b: link.heard.b + self.both_ends(a, b, d, c) }
     }
 
     /// The channel with the fastest offer; the lowest number among equal ones.
@@ -214,7 +254,8 @@ impl<F: Deref<Target = Field>> Flyways<F> {
     /// The reason if it cannot be added; nothing has changed then.
     pub fn add(&mut self, a: usize, b: usize, channel: usize) -> Result<(usize, Mcs), Refusal> {
         let found = self.try_link(a, b, channel, None)?;
-        Ok((self.put(a, b, channel, found), found.0))
+        let mcs = found.mcs;
+        Ok((self.put(a, b, channel, found), mcs))
     }
 
     /// Adds a flyway at a given rate and returns its number. A rate below the fastest tolerates
@@ -228,32 +269,21 @@ impl<F: Deref<Target = Field>> Flyways<F> {
         Ok(self.put(a, b, channel, found))
     }
 
-    fn put(&mut self, a: usize, b: usize, channel: usize, (mcs, bears): (Mcs, f64)) -> usize {
+    fn put(&mut self, a: usize, b: usize, channel: usize, found: Found) -> usize {
+        let Found { mcs, bears, heard } = found;
         let id = self.links.last().map_or(0, |l| l.id + 1);
-        let way = Flyway { a, b, channel, mcs };
+        for i in 0..self.links.len() {
+            if self.links[i].way.channel == channel {
+                self.links[i].heard = self.with(&self.links[i], a, b);
+            }
+        }
         // The rate satisfied `worse * ratio <= signal`; keep that despite rounding.
-        let n = self.field.places();
-        let heard = &self.heard[channel];
-        let now = heard[a * n + b].max(heard[b * n + a]) + self.rules.noise.milliwatts().get();
-        self.links.push(Link { id, way, bears: bears.max(now) });
+        let bears = bears.max(heard.at_worse_end() + self.noise);
+        self.links.push(Link { id, way: Flyway { a, b, channel, mcs }, heard, bears });
         for end in [a, b] {
             self.used[end] += 1;
         }
-        self.spread(way);
         id
-    }
-
-    /// Adds a link's power to the sums at all racks.
-    fn spread(&mut self, way: Flyway) {
-        let Flyway { a, b, channel, .. } = way;
-        let n = self.field.places();
-        let mut heard = core::mem::take(&mut self.heard[channel]);
-        for at in (0..n).filter(|&v| v != a && v != b) {
-            for to in (0..n).filter(|&w| w != at) {
-                heard[at * n + to] += self.both_ends(a, b, at, to);
-            }
-        }
-        self.heard[channel] = heard;
     }
 
     /// Removes a flyway; false if the number is unknown. The others keep their rates, though faster
@@ -265,10 +295,11 @@ impl<F: Deref<Target = Field>> Flyways<F> {
             self.used[end] -= 1;
         }
         // Subtracting powers would leave rounding errors.
-        self.heard[gone.channel].fill(0.0);
-        let left: Vec<Flyway> = self.links.iter().map(|l| l.way).filter(|w| w.channel == gone.channel).collect();
-        for way in left {
-            self.spread(way);
+        for i in 0..self.links.len() {
+            let Flyway { a, b, channel, .. } = self.links[i].way;
+            if channel == gone.channel {
+                self.links[i].heard = self.heard(a, b, channel);
+            }
         }
         true
     }
@@ -290,11 +321,9 @@ impl<F: Deref<Target = Field>> Flyways<F> {
 
     /// SINR of a flyway at its worse end, with all others sending; `None` if the number is unknown.
     pub fn sinr(&self, id: usize) -> Option<Db> {
-        let Flyway { a, b, channel, .. } = self.links.iter().find(|l| l.id == id)?.way;
-        let n = self.field.places();
-        let worse = self.heard[channel][a * n + b].max(self.heard[channel][b * n + a]);
-        let others = Milliwatts::new(worse) + self.rules.noise.milliwatts();
-        Some(Milliwatts::new(self.signal(a, b)).dbm() - others.dbm())
+        let link = self.links.iter().find(|l| l.id == id)?;
+        let others = Milliwatts::new(link.heard.at_worse_end() + self.noise);
+        Some(Milliwatts::new(self.signal(link.way.a, link.way.b)).dbm() - others.dbm())
     }
 }
 
@@ -320,4 +349,40 @@ pub fn first_infeasible(field: &Field, rules: &FlywayRules, ways: &[Flyway]) -> 
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bundled::AntennaName;
+    use crate::layout::Layout;
+    use crate::propagation::LinkBudget;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// What links keep is what their field says now, to the last digit.
+        #[test]
+        fn links_hear_the_links_that_are_up(
+            steps in prop::collection::vec((0usize..12, 0usize..12, 0usize..2, 0usize..20), 1..40),
+        ) {
+            let middles: Vec<_> = (0..12).map(|i| (f64::from(i % 4) * 1.7, f64::from(i / 4) * 2.9)).collect();
+            let layout = Layout::new(Default::default(), &middles).unwrap();
+            let field = Field::new(&layout, AntennaName::NarrowBeam.antenna(), &LinkBudget::default());
+            let rules = FlywayRules { channels: 2, radios: 2, ..FlywayRules::default() };
+            let mut ways = Flyways::new(&field, rules);
+            for (a, b, channel, id) in steps {
+                // One step in two removes, if it finds the link.
+                if id % 2 == 0 {
+                    ways.remove(id / 2);
+                } else {
+                    // Slow links bear others.
+                    let _ = ways.add_at(a, b, channel, Mcs::constant(13));
+                }
+                for l in &ways.links {
+                    let Flyway { a, b, channel, .. } = l.way;
+                    prop_assert_eq!(l.heard, ways.heard(a, b, channel));
+                }
+            }
+        }
+    }
 }

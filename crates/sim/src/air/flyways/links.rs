@@ -10,7 +10,6 @@ use crate::engine::event::EventKind;
 use crate::engine::time::SimTime;
 use crate::network::packet::{Packet, UNKNOWN, flags};
 use crate::network::wires::Wires;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use timeplane_model::{HostId, mix64};
 use timeplane_protocol::RackFlyways;
@@ -30,9 +29,9 @@ pub(crate) struct FlywayLinks {
     told: Vec<RackFlyways>,
     /// By rack and channel: the rack at the other end and the rate, where the link is up.
     up: Vec<Option<(u32, Mcs)>>,
-    /// By rack: its switch; by switch: its rack.
+    /// By rack: its switch; by node: the rack whose switch it is.
     switches: Vec<u32>,
-    rack_of: BTreeMap<u32, u32>,
+    racks: Vec<Option<u32>>,
 }
 
 /// The way of a packet from a rack's switch.
@@ -46,8 +45,12 @@ pub(crate) enum Way {
 impl FlywayLinks {
     pub fn new(field: Arc<Field>, switches: Vec<u32>, channels: u32) -> Self {
         let racks = switches.len() as u32;
+        let mut by_node = vec![None; switches.iter().max().map_or(0, |&last| last as usize + 1)];
+        for (&switch, rack) in switches.iter().zip(0..) {
+            by_node[switch as usize] = Some(rack);
+        }
         Self {
-            rack_of: switches.iter().zip(0..).map(|(&s, rack)| (s, rack)).collect(),
+            racks: by_node,
             switches,
             field,
             channels,
@@ -150,7 +153,7 @@ impl FlywayLinks {
     /// The way of a packet from a rack's switch. Notes in the packet what the next switch has to
     /// know.
     pub fn choose(&self, wires: &mut Wires, air: &AirLinks, now: SimTime, switch: u32, id: u32) -> Way {
-        let Some(rack) = self.rack_of.get(&switch).copied() else { return Way::Wire };
+        let Some(rack) = self.racks.get(switch as usize).copied().flatten() else { return Way::Wire };
         let packet = wires.packets.get_mut(id);
         let is_ack = packet.flags & flags::ACK != 0;
         if is_ack && air.acknowledgements_by_wire {

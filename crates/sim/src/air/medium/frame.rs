@@ -127,9 +127,10 @@ pub(super) struct Frames {
 }
 
 impl Frames {
-    pub fn new(spec: &MediumSpec) -> Self {
+    /// Takes the powers of `spec`: from now on antennas may turn.
+    pub fn new(spec: &mut MediumSpec) -> Self {
         let n = spec.channels.len();
-        let mut powers = spec.powers.clone();
+        let mut powers = std::mem::take(&mut spec.powers);
         for (i, power) in powers.iter_mut().enumerate() {
             if spec.channels[i / n] != spec.channels[i % n] || i / n == i % n {
                 *power = 0.0;
@@ -149,6 +150,11 @@ impl Frames {
             heard: vec![0.0; n],
             spare: Vec::new(),
         }
+    }
+
+    /// The power at which a station hears another one on its channel, in mW.
+    pub fn power(&self, from: u32, to: u32) -> f64 {
+        self.powers[from as usize * self.n + to as usize]
     }
 
     /// A station points elsewhere. Others hear its frame in the air as it points now; the frame is
@@ -275,16 +281,17 @@ mod tests {
     #[test]
     fn what_a_turned_antenna_was_heard_with_is_forgotten() {
         let n = 4;
-        let spec = MediumSpec {
+        let powers: Vec<f64> = (0..n * n).map(|i| i as f64 * 1e-6).collect();
+        let mut spec = MediumSpec {
             mac: FLYWAYS_DRAFT,
             access: Access::Token,
             retries: 0,
             noise: Milliwatts::new(1e-8),
             senses: Milliwatts::new(1e-7),
             channels: vec![0; n],
-            powers: (0..n * n).map(|i| i as f64 * 1e-6).collect(),
+            powers: powers.clone(),
         };
-        let mut frames = Frames::new(&spec);
+        let mut frames = Frames::new(&mut spec);
         let at = |us: i64| SimTime::ZERO + Duration::from_us(us);
         let coded = Some((Mcs::ofdm().next().unwrap(), 100));
         for (from, to) in [(0, 1), (2, 3)] {
@@ -293,9 +300,9 @@ mod tests {
         // It is pointed elsewhere while its frame is in the air: others hear it a thousand times as
         // loud.
         frames.point(0, &[1.0, 1e-3, 2e-3, 3e-3], &[0.0; 4]);
-        assert_eq!(frames.heard[1], 1e-3 + spec.powers[2 * n + 1]);
+        assert_eq!(frames.heard[1], 1e-3 + powers[2 * n + 1]);
         frames.end(at(10), 0);
-        let left = frames.heard[1] / spec.powers[2 * n + 1];
+        let left = frames.heard[1] / powers[2 * n + 1];
         assert!((left - 1.0).abs() < 1e-9, "only the other one is left: {left}");
     }
 }

@@ -17,6 +17,7 @@
 //!   it.
 
 mod frame;
+mod hearing;
 mod interference;
 mod link;
 mod station;
@@ -29,6 +30,7 @@ pub use link::{AirLink, LinkTrace, Offered, Quality, Way};
 use crate::engine::time::SimTime;
 use crate::hosts::discipline::OnArrival;
 use frame::{Content, Frames};
+use hearing::Hearing;
 use link::Sent;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
@@ -126,6 +128,9 @@ pub struct Medium {
     stations: Vec<Station>,
     links: Vec<AirLink>,
     frames: Frames,
+    hearing: Hearing,
+    /// How long each answer takes.
+    response: Duration,
     /// Interference among planned links, where they disturb each other.
     interference: Option<Box<Interference>>,
     due: BinaryHeap<Reverse<(SimTime, Due)>>,
@@ -140,7 +145,7 @@ impl Medium {
     /// # Panics
     ///
     /// If the station of a link does not exist, or `powers` is not a square.
-    pub fn new(spec: MediumSpec, links: Vec<AirLink>, backoffs: Vec<Xoshiro256PlusPlus>) -> Self {
+    pub fn new(mut spec: MediumSpec, links: Vec<AirLink>, backoffs: Vec<Xoshiro256PlusPlus>) -> Self {
         let n = spec.channels.len();
         assert_eq!(spec.powers.len(), n * n, "a power for each pair of stations");
         let mut stations: Vec<Station> = backoffs.into_iter().map(Station::new).collect();
@@ -148,13 +153,15 @@ impl Medium {
         let mut due = BinaryHeap::new();
         for (l, link) in links.iter().enumerate() {
             stations[link.from as usize].links.push(l as u32);
-            assert!((link.to as usize) < n, "a link's station exists");
+            assert!((link.to() as usize) < n, "a link's station exists");
             if let Some(at) = link.next_change() {
                 due.push(Reverse((at, Due::Change { link: l as u32 })));
             }
         }
-        Self {
-            frames: Frames::new(&spec),
+        let mut medium = Self {
+            frames: Frames::new(&mut spec),
+            hearing: Hearing::default(),
+            response: spec.mac.response_time(),
             spec,
             stations,
             links,
@@ -162,7 +169,9 @@ impl Medium {
             due,
             outcomes: Vec::new(),
             counts: Counts::default(),
-        }
+        };
+        medium.hearing = medium.hearing_anew();
+        medium
     }
 
     /// Lets planned links disturb each other. Called before anything is sent.
@@ -216,26 +225,25 @@ impl Medium {
     pub fn take_down(&mut self, link: u32) {
         let l = &mut self.links[link as usize];
         l.take_down();
-        l.return_all(link, &mut self.outcomes);
+        let moved = l.return_all(link, &mut self.outcomes);
+        debug_assert!(!moved, "a link that is taken down points where it pointed");
     }
 
     /// Points a station elsewhere: the power at which others hear it, and at which it hears them,
     /// in mW by station.
     pub fn point(&mut self, station: u32, heard_by: &[f64], hears: &[f64]) {
-        let n = self.stations.len();
-        for other in 0..n {
-            self.spec.powers[station as usize * n + other] = heard_by[other];
-            self.spec.powers[other * n + station as usize] = hears[other];
-        }
         self.frames.point(station, heard_by, hears);
+        self.beam_moved(station);
     }
 
     /// Points a link that was down at a station, with a rate; at once, or when the frame in the air
     /// is over.
     pub fn set_up(&mut self, now: SimTime, link: u32, to: u32, mcs: Mcs) {
         let l = &mut self.links[link as usize];
-        l.set_up(to, mcs);
-        let s = l.from;
+        let (s, moved) = (l.from, l.set_up(to, mcs));
+        if moved {
+            self.beam_moved(s);
+        }
         self.contend(now, s);
     }
 
@@ -301,8 +309,8 @@ impl Medium {
     fn attempt(&mut self, now: SimTime, s: u32) {
         if matches!(self.spec.access, Access::DcfWithoutCollisions | Access::NoBackoff | Access::Token) {
             let rank = |medium: &Self, s: u32| (!medium.has_only_answers(s), medium.stations[s as usize].last_sent, s);
-            let rivals = (0..self.stations.len() as u32)
-                .filter(|&r| r != s && self.hears(r, s) && self.stations[r as usize].is_due(now));
+            let hearing = self.hearing.listeners(s).iter().copied();
+            let rivals = hearing.filter(|&r| self.stations[r as usize].is_due(now));
             let best = rivals.chain([s]).min_by_key(|&r| rank(self, r)).unwrap_or(s);
             if best != s {
                 // The other one gets its turn now, and makes this one wait.
@@ -334,7 +342,7 @@ impl Medium {
             Sent::Frame { mcs, psdu } => (Some((mcs, psdu)), self.spec.mac.airtime(mcs, Bytes::new(u64::from(psdu)))),
             Sent::Packet { length } => (None, length),
         };
-        let to = link.to;
+        let to = link.to();
         if let (Some(interference), Some((quality, bytes))) =
             (&mut self.interference, link.in_air().filter(|_| planned))
         {
@@ -360,34 +368,19 @@ impl Medium {
             return;
         }
         let reserved = match content {
-            Content::Data { .. } => now + length + self.spec.mac.sifs + self.spec.mac.response_time(),
+            Content::Data { .. } => now + length + self.spec.mac.sifs + self.response,
             Content::Answer { .. } => now + length,
         };
         let collides = self.spec.access == Access::Dcf;
         let mut listeners = std::mem::take(&mut self.stations[s as usize].listeners);
-        for h in 0..self.stations.len() as u32 {
-            if h != s && self.hears(h, s) {
-                listeners.push(h);
-                let (aifs, slot) = (self.spec.mac.aifs(), self.spec.mac.slot);
-                let station = &mut self.stations[h as usize];
-                station.reserved = station.reserved.max(reserved);
-                station.becomes_busy(now, aifs, slot, collides);
-            }
+        listeners.extend_from_slice(self.hearing.listeners(s));
+        let (aifs, slot) = (self.spec.mac.aifs(), self.spec.mac.slot);
+        for &h in &listeners {
+            let station = &mut self.stations[h as usize];
+            station.reserved = station.reserved.max(reserved);
+            station.becomes_busy(now, aifs, slot, collides);
         }
         self.stations[s as usize].listeners = listeners;
-    }
-
-    fn hears(&self, h: u32, s: u32) -> bool {
-        if matches!(self.spec.access, Access::NoBackoff | Access::Token) {
-            // A station without back-off listens only to the other end of its link: such links are
-            // planned not to disturb each other.
-            let joins =
-                |a: u32, b: u32| self.stations[a as usize].links.iter().any(|&l| self.links[l as usize].to == b);
-            return joins(s, h) || joins(h, s);
-        }
-        let (channels, n) = (&self.spec.channels, self.stations.len());
-        channels[h as usize] == channels[s as usize]
-            && self.spec.powers[s as usize * n + h as usize] >= self.spec.senses.get()
     }
 
     /// A frame ends.
@@ -404,14 +397,14 @@ impl Medium {
                 }
                 let came = l.receive(&frame, &mac, planned, self.spec.retries);
                 l.release(link, &mut self.outcomes);
-                let to = l.to;
+                let to = l.to();
                 self.frames.keep(frame);
                 if planned {
                     self.stations[s as usize].state = State::Free;
                 } else {
                     self.stations[s as usize].state = State::Waits;
                     self.stations[s as usize].answered = false;
-                    self.wake(now + mac.sifs + mac.response_time(), Due::Verdict { station: s });
+                    self.wake(now + mac.sifs + self.response, Due::Verdict { station: s });
                     let receiver = &mut self.stations[to as usize];
                     if came && receiver.state == State::Free {
                         receiver.state = State::Owes { link };
@@ -448,7 +441,7 @@ impl Medium {
         let State::Owes { link } = self.stations[s as usize].state else { return };
         let to = self.links[link as usize].from;
         let response = self.spec.mac.response;
-        let length = self.spec.mac.response_time();
+        let length = self.response;
         let psdu = response.psdu.get() as u32;
         self.begin(now, s, to, Content::Answer { link }, Some((response.mcs, psdu)), length);
         self.wake(now + length, Due::End { station: s });
@@ -461,17 +454,17 @@ impl Medium {
         station.failures = if answered { 0 } else { station.failures + 1 };
         station.state = State::Free;
         station.idle_since = station.idle_since.max(now);
-        let links = std::mem::take(&mut station.links);
-        for &l in &links {
+        for i in 0..station.links.len() {
+            let l = self.stations[s as usize].links[i];
             let link = &mut self.links[l as usize];
             if link.is_outstanding() {
                 link.judge(answered, self.spec.retries, &self.spec.mac);
                 link.release(l, &mut self.outcomes);
-                link.return_all(l, &mut self.outcomes);
+                if link.return_all(l, &mut self.outcomes) {
+                    self.beam_moved(s);
+                }
             }
         }
-        let station = &mut self.stations[s as usize];
-        station.links = links;
         self.counts.unanswered += u64::from(!answered);
         self.draw_backoff(s);
         if self.spec.access == Access::Token {
@@ -484,7 +477,7 @@ impl Medium {
     /// gives the token back.
     fn pass_token(&mut self, now: SimTime, s: u32, answered: bool) {
         let Some(&l) = self.stations[s as usize].links.first() else { return };
-        let peer = self.links[l as usize].to;
+        let peer = self.links[l as usize].to();
         let hands_over = answered && self.next_link(peer).is_some();
         self.stations[s as usize].has_token = !hands_over;
         self.stations[peer as usize].has_token = hands_over;

@@ -5,6 +5,7 @@
 
 use super::*;
 use crate::hosts::discipline::{Discipline, Limit, QueueState};
+use proptest::prelude::*;
 use rand_xoshiro::rand_core::SeedableRng;
 use std::collections::BTreeSet;
 use timeplane_radio::{
@@ -217,7 +218,6 @@ fn packets_come_once_and_in_order_whatever_is_lost() {
         let level = Mcs::numbered(24).unwrap().sensitivity().unwrap()
             - Db::new(if mac.aggregation.packets_are_checked { 1.0 } else { 0.0 });
         let mut m = medium(mac, access, 2, level, 24, &[(0, 1), (1, 0)]);
-        m.spec.senses = Dbm::new(-75.0).milliwatts();
         let (mut out, mut lost) = (vec![Vec::new(), Vec::new()], BTreeSet::new());
         for packet in 0..3_000 {
             m.offer(SimTime::ZERO, packet % 2, offered(packet, 1_500));
@@ -295,7 +295,7 @@ fn a_trace_sends_at_its_rate_and_not_without_one() {
         vec![(SimTime::ZERO, quality(1_500, 0.0)), (at_us(100_000), None), (at_us(200_000), quality(125, 0.25))];
     let mut m = medium(FLYWAYS_DRAFT, Access::Planned, 2, Dbm::new(-40.0), 24, &[]);
     m = Medium::new(
-        MediumSpec { retries: 0, ..m.spec },
+        MediumSpec { retries: 0, powers: vec![0.0; 4], ..m.spec },
         vec![AirLink::new(0, 1, Way::LinkTrace(LinkTrace::new(states)), queue(), stream(3))],
         (0..2).map(stream).collect(),
     );
@@ -318,4 +318,71 @@ fn a_trace_sends_at_its_rate_and_not_without_one() {
     let sent = by[2] + lost;
     assert!((1_918..=1_921).contains(&sent), "{sent} in a second at 125 Mb/s");
     assert!((f64::from(lost) / f64::from(sent) - 0.25).abs() < 0.04, "{lost} of {sent}");
+}
+
+/// What happens to a medium of six stations, with their links to each other.
+#[derive(Clone, Debug)]
+enum Move {
+    /// An antenna turns: others hear it at these levels in dBm, and it hears them.
+    Point(u32, Vec<i8>, Vec<i8>),
+    Down(u32),
+    /// A link that was down is set up to a station.
+    Up(u32, u32),
+    Offer(u32),
+    /// Time passes, in us.
+    Wait(i64),
+}
+
+fn moves() -> impl Strategy<Value = Vec<Move>> {
+    let levels = || prop::collection::vec(-100i8..-40, 6);
+    let one = prop_oneof![
+        2 => (0u32..6, levels(), levels()).prop_map(|(s, by, of)| Move::Point(s, by, of)),
+        2 => (0u32..8).prop_map(Move::Down),
+        4 => (0u32..8, 0u32..6).prop_map(|(l, to)| Move::Up(l, to)),
+        4 => (0u32..8).prop_map(Move::Offer),
+        3 => (0i64..60).prop_map(Move::Wait),
+    ];
+    prop::collection::vec(one, 1..60)
+}
+
+proptest! {
+    #[test]
+    fn the_kept_sets_of_listeners_are_those_of_the_beams(moves in moves(), which in 0usize..4) {
+        let access = [Access::Dcf, Access::DcfWithoutCollisions, Access::NoBackoff, Access::Token][which];
+        // Two stations have two links each.
+        let ends = [(0, 1), (1, 0), (2, 3), (3, 2), (4, 5), (5, 4), (0, 2), (3, 5)];
+        let mut m = medium(FLYWAYS_DRAFT, access, 6, Dbm::new(-60.0), 20, &ends);
+        m.spec.retries = 1;
+        prop_assert_eq!(&m.hearing, &m.hearing_anew());
+        let (mut now, mut packet) = (SimTime::ZERO, 0);
+        for step in moves {
+            let milliwatts = |levels: &[i8]| levels.iter().map(|&l| Dbm::new(l.into()).milliwatts().get()).collect();
+            match step {
+                Move::Point(s, by, of) => {
+                    let (by, of): (Vec<f64>, Vec<f64>) = (milliwatts(&by), milliwatts(&of));
+                    m.point(s, &by, &of);
+                }
+                Move::Down(l) => m.take_down(l),
+                Move::Up(l, to) => {
+                    m.take_down(l);
+                    if m.links()[l as usize].from != to {
+                        m.set_up(now, l, to, Mcs::numbered(13).unwrap());
+                    }
+                }
+                Move::Offer(l) => {
+                    m.offer(now, l, offered(packet, 9_000));
+                    packet += 1;
+                }
+                Move::Wait(us) => {
+                    let end = now + Duration::from_us(us);
+                    while let Some(at) = m.deadline().filter(|&at| at <= end) {
+                        m.step(at).for_each(drop);
+                        prop_assert_eq!(&m.hearing, &m.hearing_anew());
+                    }
+                    now = end;
+                }
+            }
+            prop_assert_eq!(&m.hearing, &m.hearing_anew());
+        }
+    }
 }

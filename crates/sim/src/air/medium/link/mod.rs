@@ -122,8 +122,7 @@ struct Outstanding {
 pub struct AirLink {
     /// The sending station.
     pub from: u32,
-    /// The receiving station.
-    pub to: u32,
+    to: u32,
     way: Way,
     queue: VecDeque<Entry>,
     /// The numbers of the queue's first packet, and of the first one that has not come out.
@@ -166,6 +165,11 @@ impl AirLink {
             closed: false,
             stream,
         }
+    }
+
+    /// The receiving station.
+    pub fn to(&self) -> u32 {
+        self.to
     }
 
     /// Packets and bytes to be sent, including those being sent.
@@ -441,20 +445,25 @@ impl AirLink {
         self.pending = None;
     }
 
-    /// Points the link at another station with another rate, once no frame is in the air.
-    pub(super) fn set_up(&mut self, to: u32, mcs: Mcs) {
+    /// Points the link at a station with another rate, once no frame is in the air. Whether its
+    /// beam moves now.
+    #[must_use]
+    pub(super) fn set_up(&mut self, to: u32, mcs: Mcs) -> bool {
         if self.in_air {
             self.pending = Some((to, mcs));
-        } else {
-            (self.down, self.to, self.way) = (false, to, Way::Coded(mcs));
+            return false;
         }
+        let moved = self.to != to;
+        (self.down, self.to, self.way) = (false, to, Way::Coded(mcs));
+        moved
     }
 
     /// Returns the packets that wait for a link that is down, unless a frame is in the air. The
-    /// link may then be set up again.
-    pub(super) fn return_all(&mut self, link: u32, outcomes: &mut Vec<Outcome>) {
+    /// link may then be set up again. Whether its beam moves now.
+    #[must_use]
+    pub(super) fn return_all(&mut self, link: u32, outcomes: &mut Vec<Outcome>) -> bool {
         if !self.down || self.in_air {
-            return;
+            return false;
         }
         let out = (self.released - self.first) as usize;
         for e in self.queue.drain(..).skip(out) {
@@ -468,9 +477,7 @@ impl AirLink {
         (self.open, self.open_bytes, self.open_data) = (0, 0, 0);
         (self.first, self.released) = (0, 0);
         self.outstanding = Outstanding::default();
-        if let Some((to, mcs)) = self.pending.take() {
-            self.set_up(to, mcs);
-        }
+        self.pending.take().is_some_and(|(to, mcs)| self.set_up(to, mcs))
     }
 
     /// Lets out, in order, packets that have arrived or were given up.

@@ -268,15 +268,7 @@ proptest! {
         segments in 1u64..300,
         seed: u64,
     ) {
-        let config = PathConfig {
-            rate: Some(Rate::mbps(100)),
-            loss,
-            ack_loss: loss,
-            duplication: loss,
-            jitter: Duration::from_us(jitter_us),
-            seed,
-            ..PathConfig::default()
-        };
+        let config = PathConfig::harsh(loss, jitter_us, seed);
         let [tail_loss_probe, prr, f_rto, pacing, handshake] = flags;
         let min_rto = Duration::from_ms(2);
         let tcp = TcpConfig { congestion, min_rto, tail_loss_probe, prr, f_rto, pacing, handshake, ..tcp(true) };

@@ -146,15 +146,7 @@ proptest! {
         segments in 1u64..300,
         seed: u64,
     ) {
-        let config = PathConfig {
-            rate: Some(Rate::mbps(100)),
-            loss,
-            ack_loss: loss,
-            duplication: loss,
-            jitter: Duration::from_us(jitter_us),
-            seed,
-            ..PathConfig::default()
-        };
+        let config = PathConfig::harsh(loss, jitter_us, seed);
         let tcp = TcpConfig { min_rto: Duration::from_ms(2), prr: true, limited_growth: true, ..tcp(true, sack) };
         let mut path = Path::with_flow(config, &tcp, segments * MSS - 7);
         let mut timeouts = 0;

@@ -211,15 +211,7 @@ proptest! {
         kind in 0usize..3,
         seed: u64,
     ) {
-        let config = PathConfig {
-            rate: Some(Rate::mbps(100)),
-            loss,
-            ack_loss: loss,
-            duplication: loss,
-            jitter: Duration::from_us(jitter_us),
-            seed,
-            ..PathConfig::default()
-        };
+        let config = PathConfig::harsh(loss, jitter_us, seed);
         let congestion = [CongestionKind::NewReno, CongestionKind::Cubic, CongestionKind::Dctcp][kind];
         let tcp = TcpConfig { min_rto: Duration::from_ms(2), prr: true, f_rto: true, ..tcp(true) };
         let tcp = TcpConfig { congestion, sack, rack, tail_loss_probe: rack, handshake, ..tcp };

@@ -41,6 +41,14 @@ pub struct PathConfig {
     pub seed: u64,
 }
 
+impl PathConfig {
+    /// A path of 100 Mb/s that loses, delays and duplicates segments, and loses acknowledgements.
+    pub fn harsh(loss: f64, jitter_us: i64, seed: u64) -> Self {
+        let (rate, jitter) = (Some(Rate::mbps(100)), Duration::from_us(jitter_us));
+        Self { rate, loss, ack_loss: loss, duplication: loss, jitter, seed, ..Self::default() }
+    }
+}
+
 impl Default for PathConfig {
     fn default() -> Self {
         Self {

@@ -329,7 +329,8 @@ impl TimeslotsSpec {
         self.compute_time + delivery + self.clock_error
     }
 
-    /// Most wire bytes of the grants for one host of a batch.
+    /// Most wire bytes of the grants for one host of a batch, with room for a limit in bytes or in
+    /// packets.
     pub fn grants(&self) -> Bytes {
         Message::most_of_grants(self.batch.into(), size::GRANT + size::LIMIT)
     }

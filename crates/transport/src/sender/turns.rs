@@ -1,7 +1,6 @@
-//! A sender whose host's interface serves senders in turn: what it has to send, and sending it
-//! late.
+//! Senders of a host whose interface serves them in turn, or opens gates for them.
 //!
-//! Such an interface takes a segment when it is the sender's turn, as with TCP small queues of
+//! The interface takes a segment when it is the sender's turn, as with TCP small queues of
 //! Linux (`tcp_small_queue_check`). The rest waits in the sender, not in the interface.
 
 use timeplane_model::{Duration, Time};
@@ -214,8 +213,8 @@ mod tests {
         assert_eq!(drain(&mut sender, at(10_105), at(10_000)).segments, 1);
     }
 
-    /// A host whose gate opens each millisecond for so many segments. They arrive at once, and are
-    /// acknowledged two milliseconds later.
+    /// A host whose gate opens once in a millisecond for a number of segments. These arrive at
+    /// once, and their acknowledgements two milliseconds later.
     struct Gate {
         sender: Sender,
         /// Segments that were handed over, where they wait in the interface as in Linux.

@@ -225,7 +225,7 @@ impl Endpoints {
 pub enum HandedOver {
     /// A packet, which leaves now.
     Packet {
-        /// Without framing.
+        /// Its bytes are without framing.
         packet: Packet,
         /// Whether the flow has more.
         more: bool,

@@ -20,8 +20,8 @@ pub struct Gate {
 
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
-    /// From `from` on for a time of `open`, again and again. A slot carries at most so many packets
-    /// and bytes.
+    /// Slots start at `from` and then at intervals of `every`. The gate is open for a time of
+    /// `open` in each, for at most this many packets and bytes.
     Slots { from: i64, open: i64, every: i64, packets: u32, bytes: u64 },
     /// At a rate, from then on.
     Rate(i64, Rate),

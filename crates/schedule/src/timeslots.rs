@@ -6,12 +6,14 @@
 //! and the switches above both ends have unit links left. A greedy maximal matching carries at
 //! least half as much as the best one.
 
+mod queues;
+
 use crate::paths::{ClosPaths, PathColoring};
+use queues::{Bursts, Choice, Queues, Turn};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use strum::{EnumMessage, IntoStaticStr, VariantArray};
-use timeplane_model::{Burst, Bytes, Class, ClosError, Duration, Fabric, HostId, Named, PathTag, Time, mix64};
+use timeplane_model::{Burst, Bytes, Class, ClosError, Duration, Fabric, HostId, Named, PathTag, Time};
 
 /// Order in which pairs are matched; within a pair the oldest packet always goes first.
 #[derive(
@@ -83,44 +85,21 @@ pub struct PacketSlot {
     pub path: Option<PathTag>,
 }
 
-/// Rank of a pair among all: class first, then the metric. Ties are broken by a hash, so that no
-/// host is permanently ahead of another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Rank {
-    class: u8,
-    metric: i64,
-    tie: u64,
-    source: u32,
-    destination: u32,
-}
-
-/// Known packets of one queue.
-#[derive(Debug, Default)]
-struct Queue {
-    /// Bursts in the order in which they leave: arrival time, number of packets, bytes.
-    bursts: VecDeque<(Time, u32, u64)>,
-    /// When the first packet became first.
-    first_since: Time,
-}
-
 /// The backlog of every host, and the order of allocation.
 #[derive(Debug)]
 pub struct TimeslotAllocator {
-    metric: SlotMetric,
     fill: SlotFill,
     /// Wire bytes that fit into a slot.
     slot_bytes: u64,
     paths: ClosPaths,
-    /// By source, its queues that are not empty.
-    queues: Vec<BTreeMap<(u32, u8), Queue>>,
-    order: BTreeSet<Rank>,
+    queues: Queues,
     /// By host: the last slot in which it was taken as a source, and as a destination. Slot numbers
     /// make clearing unnecessary.
     taken: Vec<[u64; 2]>,
     /// By switch with hosts: packets that leave and enter it in the slot.
     crossing: Vec<[u32; 2]>,
     stamp: u64,
-    chosen: Vec<Rank>,
+    chosen: Vec<Turn>,
     pairs: Vec<(HostId, HostId)>,
     tags: Vec<Option<PathTag>>,
 }
@@ -140,11 +119,9 @@ impl TimeslotAllocator {
         let paths = ClosPaths::new(fabric, coloring)?;
         let hosts = fabric.hosts() as usize;
         Ok(Self {
-            metric,
             fill,
             slot_bytes: slot_bytes.get(),
-            queues: (0..hosts).map(|_| BTreeMap::new()).collect(),
-            order: BTreeSet::new(),
+            queues: Queues::new(hosts, metric),
             taken: vec![[0; 2]; hosts],
             crossing: vec![[0; 2]; paths.clos().edges()],
             stamp: 0,
@@ -158,59 +135,17 @@ impl TimeslotAllocator {
     /// Replaces the backlog at `source` by what the source reported at `now`. A known queue keeps
     /// its turn.
     pub fn set(&mut self, source: HostId, now: Time, bursts: impl IntoIterator<Item = Burst>) {
-        let mut old = std::mem::take(&mut self.queues[source.index()]);
-        let mut new: BTreeMap<(u32, u8), Queue> = BTreeMap::new();
-        for b in bursts.into_iter().filter(|b| b.packets > 0) {
-            let queue = new.entry((b.destination.0, b.class.0)).or_default();
-            queue.bursts.push_back((b.arrived, b.packets, b.bytes.get()));
-        }
-        for (&key, queue) in &mut new {
-            let known = old.remove(&key);
-            queue.first_since = known.as_ref().map_or(now, |k| k.first_since);
-            let rank = self.rank(source.0, key, queue);
-            if let Some(known) = known {
-                let was = self.rank(source.0, key, &known);
-                if was == rank {
-                    continue;
-                }
-                self.order.remove(&was);
-            }
-            self.order.insert(rank);
-        }
-        for (key, gone) in old {
-            let rank = self.rank(source.0, key, &gone);
-            self.order.remove(&rank);
-        }
-        self.queues[source.index()] = new;
+        self.queues.set(source, now, bursts);
     }
 
     /// Removes the backlog of all pairs (source, destination) for which `keep` is false.
     pub fn retain(&mut self, keep: impl Fn(HostId, HostId) -> bool) {
-        for source in 0..self.queues.len() {
-            let from = HostId(source as u32);
-            let gone = self.queues[source].keys().copied().filter(|key| !keep(from, HostId(key.0)));
-            for key in gone.collect::<Vec<_>>() {
-                let Some(queue) = self.queues[source].remove(&key) else { continue };
-                let rank = self.rank(from.0, key, &queue);
-                self.order.remove(&rank);
-            }
-        }
+        self.queues.retain(keep);
     }
 
     /// Whether there is no backlog.
     pub fn is_empty(&self) -> bool {
-        self.order.is_empty()
-    }
-
-    fn rank(&self, source: u32, (destination, class): (u32, u8), queue: &Queue) -> Rank {
-        let &(arrived, _, bytes) = queue.bursts.front().expect("a queue that is kept is not empty");
-        let metric = match self.metric {
-            SlotMetric::Ocf => arrived.as_ps(),
-            SlotMetric::Srjf => bytes as i64,
-            SlotMetric::Mmf => queue.first_since.as_ps(),
-        };
-        let pair = u64::from(source) << 32 | u64::from(destination);
-        Rank { class, metric, tie: mix64(pair ^ mix64(metric as u64)), source, destination }
+        self.queues.sources() == 0
     }
 
     /// Allocates the slot that starts at `start`: a maximal matching with its paths.
@@ -218,83 +153,68 @@ impl TimeslotAllocator {
         self.stamp += 1;
         self.chosen.clear();
         self.crossing.fill([0; 2]);
-        let capacity = self.paths.clos().capacity();
-        let mut left = self.queues.iter().filter(|q| !q.is_empty()).count();
-        for rank in &self.order {
-            let (s, d) = (rank.source as usize, rank.destination as usize);
-            if self.taken[s][0] == self.stamp || self.taken[d][1] == self.stamp {
-                continue;
+        let Self { paths, queues, taken, crossing, stamp, chosen, .. } = self;
+        let capacity = paths.clos().capacity();
+        let mut left = queues.sources();
+        queues.walk(|turn| {
+            let (s, d) = (turn.rank.source as usize, turn.rank.destination as usize);
+            if taken[s][0] == *stamp || taken[d][1] == *stamp {
+                return Choice::Later;
             }
-            let (from, to) =
-                (self.paths.clos().edge(HostId(rank.source)), self.paths.clos().edge(HostId(rank.destination)));
+            let (from, to) = (paths.clos().edge(HostId(s as u32)), paths.clos().edge(HostId(d as u32)));
             if from != to {
-                if self.crossing[from as usize][0] == capacity || self.crossing[to as usize][1] == capacity {
-                    continue;
+                if crossing[from as usize][0] == capacity || crossing[to as usize][1] == capacity {
+                    return Choice::Later;
                 }
-                self.crossing[from as usize][0] += 1;
-                self.crossing[to as usize][1] += 1;
+                crossing[from as usize][0] += 1;
+                crossing[to as usize][1] += 1;
             }
-            self.taken[s][0] = self.stamp;
-            self.taken[d][1] = self.stamp;
-            self.chosen.push(*rank);
+            taken[s][0] = *stamp;
+            taken[d][1] = *stamp;
+            chosen.push(*turn);
             left -= 1;
-            if left == 0 {
-                break;
-            }
-        }
+            if left == 0 { Choice::NowAndEnd } else { Choice::Now }
+        });
         self.pairs.clear();
-        self.pairs.extend(self.chosen.iter().map(|r| (HostId(r.source), HostId(r.destination))));
+        self.pairs.extend(self.chosen.iter().map(|t| (HostId(t.rank.source), HostId(t.rank.destination))));
         self.paths.assign(&self.pairs, &mut self.tags);
-        for i in 0..self.chosen.len() {
-            let rank = self.chosen[i];
+        for ((turn, &(source, destination)), &path) in self.chosen.iter().zip(&self.pairs).zip(&self.tags) {
             // The pair's next packet becomes first only after this slot, behind all that arrived by
             // then.
-            self.take(&rank, start + Duration::from_ps(1));
-            let (source, destination) = self.pairs[i];
-            out.push(PacketSlot { source, destination, class: Class(rank.class), path: self.tags[i] });
+            let since = start + Duration::from_ps(1);
+            self.queues.take(turn.queue, Some(since), |bursts| carry(bursts, self.slot_bytes, self.fill));
+            out.push(PacketSlot { source, destination, class: Class(turn.rank.class), path });
         }
     }
 
     /// Subtracts what one slot carries from a queue because it is granted already; the queue keeps
     /// its turn.
     pub fn discount(&mut self, source: HostId, destination: HostId, class: Class) {
-        let key = (destination.0, class.0);
-        let Some(queue) = self.queues[source.index()].get(&key) else { return };
-        let (rank, since) = (self.rank(source.0, key, queue), queue.first_since);
-        self.take(&rank, since);
+        if let Some(queue) = self.queues.find(source, destination, class) {
+            self.queues.take(queue, None, |bursts| carry(bursts, self.slot_bytes, self.fill));
+        }
     }
+}
 
-    /// Subtracts what one slot carries from a queue, whose next packet is first since `since`.
-    fn take(&mut self, rank: &Rank, since: Time) {
-        self.order.remove(rank);
-        let key = (rank.destination, rank.class);
-        let mut queue = self.queues[rank.source as usize].remove(&key).expect("what is in the order waits");
-        let mut room = self.slot_bytes;
-        let mut first = true;
-        while let Some((_, packets, bytes)) = queue.bursts.front_mut() {
-            // Assumes equal packets within a burst; if they differ, the host's next report corrects
-            // it.
-            let each = bytes.div_ceil(u64::from(*packets));
-            let cut = self.fill == SlotFill::Fragments && each > room;
-            if !first && !cut && each > room {
-                break;
-            }
-            *bytes -= each.min(room).min(*bytes);
-            *packets -= u32::from(!cut);
-            room = room.saturating_sub(each);
-            first = false;
-            if *packets == 0 || *bytes == 0 {
-                queue.bursts.pop_front();
-            }
-            if room == 0 || self.fill == SlotFill::Packet {
-                break;
-            }
+/// Subtracts what one slot of `room` bytes carries.
+fn carry(bursts: &mut Bursts, mut room: u64, fill: SlotFill) {
+    let mut first = true;
+    while let Some((_, packets, bytes)) = bursts.front_mut() {
+        // Assumes equal packets within a burst; if they differ, the host's next report corrects it.
+        let each = bytes.div_ceil(u64::from(*packets));
+        let cut = fill == SlotFill::Fragments && each > room;
+        if !first && !cut && each > room {
+            break;
         }
-        if queue.bursts.is_empty() {
-            return;
+        *bytes -= each.min(room).min(*bytes);
+        *packets -= u32::from(!cut);
+        room = room.saturating_sub(each);
+        first = false;
+        if *packets == 0 || *bytes == 0 {
+            bursts.pop_front();
         }
-        queue.first_since = since;
-        self.order.insert(self.rank(rank.source, key, &queue));
-        self.queues[rank.source as usize].insert(key, queue);
+        if room == 0 || fill == SlotFill::Packet {
+            break;
+        }
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! `speed` runs it in full, `speed quick` a tenth of it. `speed slots` runs the part with slots,
 //! `speed trains` ten times as much by trains only, `speed gates` trains without agents. `speed
-//! datagrams MS` or `speed tcp MS` runs one measurement over 120 hosts with MS milliseconds of
-//! arrivals.
+//! datagrams MS` runs one measurement over 120 hosts with MS milliseconds of arrivals; so do `tcp`,
+//! `timeslots` and `rates`.
 
 use std::sync::Arc;
 use timeplane_model::Duration;
@@ -18,14 +18,19 @@ fn main() {
         ["slots"] => bench::slots_report(40_000_000, &["packets", "trains"]),
         ["trains"] => bench::slots_report(400_000_000, &["trains"]),
         ["gates"] => vec![bench::gates(4_000_000_000)],
-        [name @ ("datagrams" | "tcp"), ms] => {
+        [name @ ("datagrams" | "tcp" | "timeslots" | "rates"), ms] => {
             let fabric = Arc::new(bench::leaf_spine(4, 30, 3).expect("dimensions above zero"));
-            let source = bench::uniform(&fabric, 0.6).expect("a load below one");
             let span = Duration::from_ms(ms.parse().expect("milliseconds"));
+            let plan = bench::plans().into_iter().find(|plan| plan.0 == name);
+            let load = if plan.is_some() { 0.8 } else { 0.6 };
+            let source = bench::uniform(&fabric, load).expect("a load below one");
             let transport = if name == "tcp" { bench::tcp() } else { Transport::Datagrams };
-            vec![bench::carry(name, &fabric, &source, span, transport)]
+            vec![match plan {
+                Some((name, plan)) => bench::carry_planned(name, &fabric, &source, span, &plan),
+                None => bench::carry(name, &fabric, &source, span, transport),
+            }]
         }
-        _ => panic!("usage: speed [quick | slots | trains | gates | datagrams MS | tcp MS]"),
+        _ => panic!("usage: speed [quick | slots | trains | gates | (datagrams | tcp | timeslots | rates) MS]"),
     };
     print!("{}", bench::table(&rows));
 }

@@ -257,11 +257,7 @@ pub fn report(quick: bool) -> Vec<Measured> {
         vec![plain("datagrams", 4, 30, 1_000_000, Transport::Datagrams), plain("tcp", 4, 30, 1_000_000, tcp())];
     let fabric = Arc::new(leaf_spine(4, 30, 3).expect("dimensions above zero"));
     let source = uniform(&fabric, 0.8).expect("a load below one");
-    let plans = [
-        ("timeslots", PlanSpec::Timeslots(TimeslotsSpec::default())),
-        ("rates", PlanSpec::Rates(RatesSpec::default())),
-    ];
-    for (name, plan) in &plans {
+    for (name, plan) in &plans() {
         rows.push(carry_planned(name, &fabric, &source, Duration::from_us(200_000 / parts), plan));
     }
     rows.extend(slots_report(40_000_000 / parts as u64, &["packets", "trains"]));
@@ -271,6 +267,11 @@ pub fn report(quick: bool) -> Vec<Measured> {
         rows.push(plain("scaling", leaves, 32, span_us, Transport::Datagrams));
     }
     rows
+}
+
+/// The plans that the benchmark measures over a leaf-spine, by name.
+pub fn plans() -> [(&'static str, PlanSpec); 2] {
+    [("timeslots", PlanSpec::Timeslots(TimeslotsSpec::default())), ("rates", PlanSpec::Rates(RatesSpec::default()))]
 }
 
 /// Slots by `packets`, by `trains`, or both in turn, over one switch and over a fat tree, with so

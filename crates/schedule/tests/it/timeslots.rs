@@ -3,7 +3,9 @@
 
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use timeplane_model::{Burst, Bytes, Class, Duration, Fabric, Framing, HostId, LinkSpec, Named, Rate, Switch, Time};
+use timeplane_model::{
+    Burst, Bytes, Class, Duration, Fabric, Framing, HostId, LinkSpec, Named, Rate, Switch, Time, mix64,
+};
 use timeplane_schedule::{PacketSlot, PathColoring, SlotFill, SlotMetric, TimeslotAllocator};
 
 const UNIT: Rate = Rate::gbps(1);
@@ -121,6 +123,137 @@ proptest! {
             start += 1;
         }
         prop_assert!(waiting.is_empty());
+    }
+}
+
+/// The simplest allocator: it sorts all queues for each slot.
+struct Sorted {
+    metric: SlotMetric,
+    fill: SlotFill,
+    /// By source, destination and class: bursts as arrival, packets and bytes, and when the first
+    /// packet became first.
+    queues: BTreeMap<(u32, u32, u8), (Vec<(i64, u32, u64)>, i64)>,
+}
+
+impl Sorted {
+    fn set(&mut self, source: u32, now: i64, bursts: &[Burst]) {
+        let old: BTreeMap<_, _> = self.queues.extract_if(.., |key, _| key.0 == source).collect();
+        for b in bursts {
+            let key = (source, b.destination.0, b.class.0);
+            let since = old.get(&key).map_or(now, |known| known.1);
+            let queue = self.queues.entry(key).or_insert_with(|| (vec![], since));
+            queue.0.push((b.arrived.as_ps(), b.packets, b.bytes.get()));
+        }
+    }
+
+    fn take(&mut self, key: (u32, u32, u8), since: Option<i64>) {
+        let Some((bursts, first_since)) = self.queues.get_mut(&key) else { return };
+        *first_since = since.unwrap_or(*first_since);
+        let (mut room, mut first) = (1538, true);
+        while let Some((_, packets, bytes)) = bursts.first_mut() {
+            let each = bytes.div_ceil(u64::from(*packets));
+            let fits = each <= room;
+            match self.fill {
+                SlotFill::Packet | SlotFill::Packets if !first && !fits => break,
+                SlotFill::Fragments if !fits => *bytes -= room,
+                _ => (*bytes, *packets) = (*bytes - each.min(room).min(*bytes), *packets - 1),
+            }
+            room = room.saturating_sub(each);
+            first = false;
+            if *packets == 0 || *bytes == 0 {
+                bursts.remove(0);
+            }
+            if room == 0 || self.fill == SlotFill::Packet {
+                break;
+            }
+        }
+        if bursts.is_empty() {
+            self.queues.remove(&key);
+        }
+    }
+
+    /// Source, destination and class of all that send in a slot of a network without bottlenecks.
+    fn allocate(&mut self, start: i64) -> Vec<(u32, u32, u8)> {
+        let rank = |(&(s, d, class), (bursts, since)): (&(u32, u32, u8), &(Vec<(i64, u32, u64)>, i64))| {
+            let metric = match self.metric {
+                SlotMetric::Ocf => bursts[0].0,
+                SlotMetric::Srjf => bursts[0].2 as i64,
+                SlotMetric::Mmf => *since,
+            };
+            (class, metric, mix64((u64::from(s) << 32 | u64::from(d)) ^ mix64(metric as u64)), s, d)
+        };
+        let mut ranks: Vec<_> = self.queues.iter().map(rank).collect();
+        ranks.sort_unstable();
+        let mut chosen: Vec<(u32, u32, u8)> = vec![];
+        for (class, _, _, s, d) in ranks {
+            if chosen.iter().all(|c| c.0 != s && c.1 != d) {
+                chosen.push((s, d, class));
+            }
+        }
+        chosen.iter().for_each(|&key| self.take(key, Some(start + 1)));
+        chosen
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// A host reports: destination, class, arrival, packets, and bytes of each.
+    Report(u32, Vec<(u32, u8, i64, u32, u64)>),
+    /// So many slots are allocated.
+    Slots(u8),
+    /// A queue is discounted.
+    Discount(u32, u32, u8),
+    /// Pairs towards a host are dropped.
+    Drop(u32),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let burst = (0u32..9, 0u8..2, 0i64..50, 1u32..5, 1u64..=2000);
+    let step = prop_oneof![
+        4 => (0u32..9, proptest::collection::vec(burst, 0..6)).prop_map(|(host, bursts)| Step::Report(host, bursts)),
+        4 => (1u8..6).prop_map(Step::Slots),
+        2 => (0u32..9, 0u32..9, 0u8..2).prop_map(|(s, d, class)| Step::Discount(s, d, class)),
+        1 => (0u32..9).prop_map(Step::Drop),
+    ];
+    proptest::collection::vec(step, 1..60)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
+    #[test]
+    fn allocations_are_those_of_a_sort_for_each_slot(metric in 0usize..3, fill in 0usize..3, steps in steps()) {
+        let fill = [SlotFill::Packet, SlotFill::Packets, SlotFill::Fragments][fill];
+        let metric = SlotMetric::all()[metric];
+        let mut allocator = allocator(&fabrics()[0], metric, PathColoring::EulerSplit, fill);
+        let mut sorted = Sorted { metric, fill, queues: BTreeMap::new() };
+        for (step, now) in steps.into_iter().zip((0..).step_by(7)) {
+            match step {
+                Step::Report(host, bursts) => {
+                    let of = |(d, class, arrived, packets, each): (u32, u8, i64, u32, u64)| {
+                        Burst { class: Class(class), ..burst(d, arrived, packets, u64::from(packets) * each) }
+                    };
+                    let bursts: Vec<Burst> = bursts.into_iter().filter(|b| b.0 != host).map(of).collect();
+                    sorted.set(host, now, &bursts);
+                    allocator.set(HostId(host), Time::from_ps(now), bursts);
+                }
+                Step::Slots(count) => {
+                    for k in 0..i64::from(count) {
+                        let of = |a: PacketSlot| (a.source.0, a.destination.0, a.class.0);
+                        let is: Vec<_> = slot(&mut allocator, now + 20 + k).into_iter().map(of).collect();
+                        prop_assert_eq!(is, sorted.allocate(now + 20 + k));
+                    }
+                }
+                Step::Discount(s, d, class) => {
+                    sorted.take((s, d, class), None);
+                    allocator.discount(HostId(s), HostId(d), Class(class));
+                }
+                Step::Drop(host) => {
+                    sorted.queues.retain(|key, _| key.1 != host);
+                    allocator.retain(|_, d| d.0 != host);
+                }
+            }
+            prop_assert_eq!(allocator.is_empty(), sorted.queues.is_empty());
+        }
     }
 }
 

@@ -4,10 +4,9 @@
 //! agent reports at intervals, and every gate closes by itself.
 
 use crate::agent::{Address, Agent, Event, Input, Opening, Output};
-use crate::gate::{Gate, Refused};
+use crate::gates::{Gates, Refused};
 use crate::message::{BacklogReport, Grants, Message, Pfc, Rates};
 use crate::signalled::Signalled;
-use std::collections::{BTreeMap, BTreeSet};
 use timeplane_model::{Backlog, Class, Duration, HostId, Medium, Rate, Round, Time};
 
 /// Configuration of a [`HostAgent`].
@@ -96,10 +95,7 @@ pub struct HostAgent {
     newest: Option<(u32, Round)>,
     /// Epoch and round of the newest rates.
     newest_rates: Option<(u32, Round)>,
-    /// Gates that hold a grant.
-    gates: BTreeMap<(HostId, Class), Gate>,
-    /// When gates open next.
-    opens: BTreeSet<(Time, (HostId, Class))>,
+    gates: Gates,
     /// Rates in force and their ends, in the order of queues.
     rates: Vec<((HostId, Class), Rate, Time)>,
     signalled: Signalled,
@@ -116,8 +112,7 @@ impl HostAgent {
             asked: true,
             newest: None,
             newest_rates: None,
-            gates: BTreeMap::new(),
-            opens: BTreeSet::new(),
+            gates: Gates::new(),
             rates: Vec::new(),
             signalled: Signalled::default(),
             counters: HostCounters::default(),
@@ -127,11 +122,6 @@ impl HostAgent {
     /// Counts since the start.
     pub fn counters(&self) -> &HostCounters {
         &self.counters
-    }
-
-    /// The gate of a queue that holds a grant.
-    pub fn gate(&self, destination: HostId, class: Class) -> Option<&Gate> {
-        self.gates.get(&(destination, class))
     }
 
     fn report(&mut self, now: Time, mut backlog: Backlog, out: &mut Vec<Output>) {
@@ -165,25 +155,13 @@ impl HostAgent {
             self.report_at = now.saturating_add(self.config.fallback);
             out.push(self.read());
         }
-        while let Some(&(time, queue)) = self.opens.first().filter(|(t, _)| *t <= now) {
-            self.opens.remove(&(time, queue));
-            let Some(gate) = self.gates.get_mut(&queue) else { continue };
-            let (opening, missed) = gate.advance(now);
-            self.counters.missed += u64::from(missed);
-            self.counters.executed += u64::from(opening.is_some());
-            match gate.due() {
-                Some(next) => drop(self.opens.insert((next, queue))),
-                None => {
-                    if let Some(last) = opening.filter(|_| self.config.reporting.after_grants) {
-                        self.asked |= last.until < self.report_at;
-                        self.report_at = self.report_at.min(last.until);
-                    }
-                    if gate.is_empty() {
-                        self.gates.remove(&queue);
-                    }
-                }
+        while let Some(opening) = self.gates.advance(now, &mut self.counters.missed) {
+            self.counters.executed += 1;
+            if self.config.reporting.after_grants && !self.gates.is_granted(opening.destination, opening.class) {
+                self.asked |= opening.until < self.report_at;
+                self.report_at = self.report_at.min(opening.until);
             }
-            out.extend(opening.map(Output::Open));
+            out.push(Output::Open(opening));
         }
     }
 
@@ -252,8 +230,7 @@ impl HostAgent {
             return;
         }
         if self.newest.is_some_and(|(epoch, _)| epoch < message.epoch) {
-            self.counters.withdrawn += self.gates.values_mut().map(|g| u64::from(g.withdraw())).sum::<u64>();
-            self.opens.clear();
+            self.counters.withdrawn += self.gates.withdraw();
         }
         self.newest = Some(this);
         if self.config.signals.is_some() {
@@ -271,19 +248,9 @@ impl HostAgent {
             lost = message.grants.len() as u32;
             self.counters.late += u64::from(lost);
         } else {
-            for grant in message.grants {
-                let queue = (grant.destination, grant.class);
-                let gate = self.gates.entry(queue).or_default();
-                let before = gate.due();
-                match gate.accept(now, grant) {
-                    Ok(()) => {
-                        self.counters.accepted += 1;
-                        let due = gate.due();
-                        if due != before {
-                            before.map(|t| self.opens.remove(&(t, queue)));
-                            due.map(|t| self.opens.insert((t, queue)));
-                        }
-                    }
+            for grant in &message.grants {
+                match self.gates.accept(now, grant) {
+                    Ok(()) => self.counters.accepted += 1,
                     Err(refused) => {
                         lost += 1;
                         match refused {
@@ -304,7 +271,7 @@ impl HostAgent {
 
 impl Agent for HostAgent {
     fn deadline(&self) -> Option<Time> {
-        Some(self.opens.first().map_or(self.report_at, |(t, _)| (*t).min(self.report_at)))
+        Some(self.gates.due().map_or(self.report_at, |due| due.min(self.report_at)))
     }
 
     fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Output>) {

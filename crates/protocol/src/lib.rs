@@ -18,7 +18,7 @@
 //!   by [`Pfc`] frames instead of by time.
 //! - The [`FlywayController`] links racks by radio ([`RadioLinks`]) or otherwise.
 //!
-//! The [`HostAgent`] of each host reports and executes grants through one [`Gate`] per queue.
+//! The [`HostAgent`] of each host reports and executes grants through the [`Gates`] of its queues.
 //!
 //! A [`WindowProxy`] plans nothing. A [`LinkReporter`] tells it what a 60 GHz link carries, and it
 //! tells TCP senders the window for it.
@@ -30,7 +30,7 @@
 mod agent;
 mod circuits;
 mod flyways;
-mod gate;
+mod gates;
 mod host;
 mod inbox;
 mod live;
@@ -50,7 +50,7 @@ pub mod wire;
 pub use agent::{Address, Agent, ClassFault, Event, Input, Opening, Output, PlanFault, Side};
 pub use circuits::{ACKNOWLEDGEMENTS, CircuitController, CircuitControllerConfig, CircuitControllerCounters, SLACK};
 pub use flyways::{FlywayController, FlywayControllerConfig, FlywayControllerCounters};
-pub use gate::{Gate, Refused};
+pub use gates::{Gates, Refused};
 pub use host::{Detail, HostAgent, HostConfig, HostCounters, Reporting};
 pub use inbox::ReportCounters;
 pub use message::{

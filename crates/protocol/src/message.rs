@@ -248,48 +248,72 @@ impl Message {
         let head = |r: &BacklogReport| {
             optional(r.backlog.room.is_some(), size::ROOM) + optional(r.obeys > 0, size::OBEYED_EPOCH)
         };
-        let (fixed, items): (u32, Vec<u32>) = match self {
+        let entries = |b: &Backlog, frames: &mut Datagrams<_>| b.entries().iter().for_each(|e| frames.item(entry(e)));
+        let mut frames = Datagrams { content: 0, frame: &mut frame };
+        match self {
             Self::Report(r) => {
                 let b = &r.backlog;
-                let items = match (b.bursts.len(), b.coflows().len()) {
-                    (0, 0) => b.entries().iter().map(entry).collect(),
-                    (0, _) => vec![size::COFLOW_PART; coflow_items(b).len()],
-                    (bursts, _) => vec![size::BURST; bursts],
-                };
-                (head(r), items)
+                frames.content = head(r);
+                match (b.bursts.len(), b.coflows().len()) {
+                    (0, 0) => entries(b, &mut frames),
+                    (0, _) => frames.items(coflow_items(b).len(), size::COFLOW_PART),
+                    (bursts, _) => frames.items(bursts, size::BURST),
+                }
             }
-            Self::Rates(r) => (size::LEASE, vec![size::RATE_ITEM; r.rates.len()]),
+            Self::Rates(r) => {
+                frames.content = size::LEASE;
+                frames.items(r.rates.len(), size::RATE_ITEM);
+            }
             Self::Flyways(f) => {
-                let (links, shares) = (vec![size::FLYWAY; f.links.len()], vec![size::SHARE; f.shares.len()]);
-                (size::LEASE, [links, shares].concat())
+                frames.content = size::LEASE;
+                frames.items(f.links.len(), size::FLYWAY);
+                frames.items(f.shares.len(), size::SHARE);
             }
             Self::Pfc(_) => return frame(Pfc::WIRE_BYTES),
-            Self::Heartbeat(_) => (0, Vec::new()),
-            Self::Grants(g) => (size::NEXT_REPORT, g.grants.iter().map(|one| grant(one, g.effective)).collect()),
+            Self::Heartbeat(_) => {}
+            Self::Grants(g) => {
+                frames.content = size::NEXT_REPORT;
+                g.grants.iter().for_each(|one| frames.item(grant(one, g.effective)));
+            }
             Self::Part(p) => {
-                let grants = p.grants.iter().map(|(_, one)| size::HOST + grant(one, p.effective));
-                (size::NEXT_REPORT, grants.collect())
+                frames.content = size::NEXT_REPORT;
+                p.grants.iter().for_each(|(_, one)| frames.item(size::HOST + grant(one, p.effective)));
             }
             Self::Gathered(g) => {
-                let report = |r: &BacklogReport| {
-                    [size::GATHERED + head(r)]
-                        .into_iter()
-                        .chain(r.backlog.entries().iter().map(entry))
-                        .collect::<Vec<_>>()
-                };
-                (0, g.reports.iter().flat_map(|(_, r)| report(r)).collect())
+                for (_, r) in &g.reports {
+                    frames.item(size::GATHERED + head(r));
+                    entries(&r.backlog, &mut frames);
+                }
             }
-        };
-        let mut content = fixed;
-        for item in items {
-            // Items are never split.
-            if content + item > ROOM {
-                frame(datagram(content));
-                content = 0;
-            }
-            content += item;
         }
-        frame(datagram(content));
+        frames.end();
+    }
+}
+
+/// The datagrams of a message, one after the other.
+struct Datagrams<'a, F> {
+    /// Bytes after the header of the one that is not full yet.
+    content: u32,
+    /// Called with the bytes on the wire of each.
+    frame: &'a mut F,
+}
+
+impl<F: FnMut(u32)> Datagrams<'_, F> {
+    /// Items are never split.
+    fn item(&mut self, bytes: u32) {
+        if self.content + bytes > ROOM {
+            (self.frame)(datagram(self.content));
+            self.content = 0;
+        }
+        self.content += bytes;
+    }
+
+    fn items(&mut self, count: usize, bytes: u32) {
+        (0..count).for_each(|_| self.item(bytes));
+    }
+
+    fn end(self) {
+        (self.frame)(datagram(self.content));
     }
 }
 

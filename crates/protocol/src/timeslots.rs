@@ -73,7 +73,6 @@ pub struct TimeslotControllerCounters {
 pub struct TimeslotController {
     config: TimeslotControllerConfig,
     allocator: TimeslotAllocator,
-    hosts: u32,
     live: Live,
     inbox: Inbox,
     /// By host, the starts and queues of granted slots that not all reports reflect yet.
@@ -83,6 +82,10 @@ pub struct TimeslotController {
     round: Round,
     /// Allocated batches whose computation has not ended, with the times of their sending.
     computing: VecDeque<(Time, Vec<(HostId, Grants)>)>,
+    /// By host, the grants of the batch that is being allocated.
+    grants: Vec<Vec<Grant>>,
+    /// Hosts with such grants.
+    granting: Vec<HostId>,
     counters: TimeslotControllerCounters,
 }
 
@@ -97,13 +100,14 @@ impl TimeslotController {
         let hosts = fabric.hosts();
         Ok(Self {
             allocator,
-            hosts,
             live: Live::new(Arc::clone(fabric)),
             inbox: Inbox::new(hosts),
             granted: vec![VecDeque::new(); hosts as usize],
             next: config.start,
             round: Round(0),
             computing: VecDeque::new(),
+            grants: vec![Vec::new(); hosts as usize],
+            granting: Vec::new(),
             counters: TimeslotControllerCounters::default(),
             config,
         })
@@ -159,7 +163,6 @@ impl TimeslotController {
         let (mut start, mut allocations) = (first, Vec::new());
         self.round = Round(self.round.0 + 1);
         let mut messages: Vec<(HostId, Grants)> = Vec::new();
-        let mut place = vec![None; self.hosts as usize];
         for _ in 0..c.batch.max(1) {
             allocations.clear();
             self.allocator.allocate(start, &mut allocations);
@@ -167,18 +170,11 @@ impl TimeslotController {
             self.counters.allocations += allocations.len() as u64;
             let end = start + c.slot;
             for a in &allocations {
-                let at = *place[a.source.index()].get_or_insert_with(|| {
-                    let grants = Grants {
-                        epoch: c.epoch,
-                        round: self.round,
-                        effective: first,
-                        grants: Vec::new(),
-                        report_at: Time::MAX,
-                    };
-                    messages.push((a.source, grants));
-                    messages.len() - 1
-                });
-                messages[at].1.grants.push(Grant {
+                let grants = &mut self.grants[a.source.index()];
+                if grants.is_empty() {
+                    self.granting.push(a.source);
+                }
+                grants.push(Grant {
                     destination: a.destination,
                     class: a.class,
                     medium: a.path.map_or(Medium::Fabric, Medium::Path),
@@ -194,7 +190,12 @@ impl TimeslotController {
             start = end;
         }
         self.next = start;
-        messages.sort_unstable_by_key(|m| m.0);
+        self.granting.sort_unstable();
+        for host in self.granting.drain(..) {
+            let grants = std::mem::take(&mut self.grants[host.index()]);
+            let (epoch, round, report_at) = (c.epoch, self.round, Time::MAX);
+            messages.push((host, Grants { epoch, round, effective: first, grants, report_at }));
+        }
         self.computing.push_back((now + c.compute_time, messages));
     }
 }

@@ -6,6 +6,7 @@
 //! ([`Signals`]) and take no other ports. All that is in flight is delivered in the order of time,
 //! recipient, sender and number.
 
+use super::in_flight::InFlight;
 use super::nodes::{Hop, Nodes};
 use super::signals::Signals;
 use crate::engine::time::SimTime;
@@ -87,8 +88,9 @@ pub struct Channel {
     peers: Path,
     losses: Xoshiro256PlusPlus,
     in_band: Option<InBand>,
-    /// By time of arrival, recipient, sender and number.
-    in_flight: BTreeMap<(SimTime, u32, u32, u64), Delivery>,
+    in_flight: InFlight,
+    /// Agents from this number on are controllers.
+    controllers: u32,
     number: u64,
     /// By sender.
     sent: Vec<Counters>,
@@ -108,7 +110,8 @@ impl Channel {
             peers: Path { latency: terms.peer_latency, loss },
             losses: streams.fast("control", 0, "loss"),
             in_band: terms.control.in_band().map(|h| InBand { controller: h.0, under_way: BTreeMap::new() }),
-            in_flight: BTreeMap::new(),
+            in_flight: InFlight::default(),
+            controllers: nodes.leader(),
             number: 0,
             sent: vec![Counters::default(); nodes.count()],
             frames: Counters::default(),
@@ -129,26 +132,40 @@ impl Channel {
 
     /// Schedules something at an agent without a message.
     pub fn schedule(&mut self, at: SimTime, node: u32, delivery: Delivery) {
-        let number = self.next_number();
-        self.in_flight.insert((at, node, node, number), delivery);
+        self.fly(at, (node, node), delivery);
     }
 
     /// When the next delivery is due.
     pub fn next(&self) -> Option<SimTime> {
-        self.in_flight.first_key_value().map(|(key, _)| key.0)
+        self.in_flight.next()
     }
 
     /// Takes out the next delivery, with its sender and its recipient.
     pub fn pop(&mut self) -> Option<(u32, u32, Delivery)> {
-        self.in_flight.pop_first().map(|((_, to, from, _), delivery)| (from, to, delivery))
+        self.in_flight.pop().map(|((_, to, from, _), delivery)| (from, to, delivery))
+    }
+
+    /// Something will happen at an agent.
+    fn fly(&mut self, at: SimTime, (from, to): (u32, u32), delivery: Delivery) {
+        let number = self.next_number();
+        self.arrive(at, (from, to), number, delivery);
+    }
+
+    fn arrive(&mut self, at: SimTime, (from, to): (u32, u32), number: u64, delivery: Delivery) {
+        let to_controller = usize::from(to >= self.controllers);
+        let queue = match delivery {
+            Delivery::Message(_) => Some(to_controller),
+            Delivery::AtPort { .. } => Some(2 + to_controller),
+            Delivery::Open(..) | Delivery::Beacon => None,
+        };
+        self.in_flight.insert(queue, (at, to, from, number), delivery);
     }
 
     /// A message has come to the port of its recipient, and arrives at this time.
     pub fn receive(&mut self, arrives: SimTime, (from, to): (u32, u32), hop: Hop, message: Message, soonest: SimTime) {
         let counters = self.counters(from, hop);
         counters.longest = counters.longest.max(arrives - soonest);
-        let number = self.next_number();
-        self.in_flight.insert((arrives, to, from, number), Delivery::Message(message));
+        self.fly(arrives, (from, to), Delivery::Message(message));
     }
 
     fn counters(&mut self, from: u32, hop: Hop) -> &mut Counters {
@@ -211,7 +228,7 @@ impl Channel {
                 } else {
                     Delivery::Message(message)
                 };
-                self.in_flight.insert((departure + path.latency, to, from, number), delivery);
+                self.arrive(departure + path.latency, ends, number, delivery);
             }
         }
     }
@@ -230,13 +247,13 @@ impl Channel {
             counters.lost += 1;
         } else {
             counters.longest = counters.longest.max(at - sent);
-            self.in_flight.insert((at + self.to_hosts.latency, to, from, number), Delivery::Message(message));
+            self.arrive(at + self.to_hosts.latency, (from, to), number, Delivery::Message(message));
         }
     }
 
     /// Closes gates of a queue at `at` that have yet to open.
     pub fn close_pending(&mut self, at: SimTime, host: u32, queue: (HostId, Class)) {
-        for (&(_, node, ..), delivery) in &mut self.in_flight {
+        for (&(_, node, ..), delivery) in self.in_flight.iter_mut() {
             if let Delivery::Open(opening, closes) = delivery
                 && node == host
                 && (opening.destination, opening.class) == queue

@@ -2,14 +2,15 @@
 //!
 //! [`Controllers`] gives agents their inputs and carries out their outputs. Its parts own the state
 //! of one subject each: [`nodes`] numbers agents, [`agents`] has them with their deadlines and
-//! failures, [`clocks`] tells each of them the time, [`channel`] carries messages, [`gates`] opens
-//! gates and writes tables, [`link_news`] keeps what returning controllers must know. The proxy of
-//! schemes without a plan is in [`proxies`].
+//! failures, [`clocks`] tells each of them the time, [`channel`] carries messages and has them
+//! [`in_flight`], [`gates`] opens gates and writes tables, [`link_news`] keeps what returning
+//! controllers must know. The proxy of schemes without a plan is in [`proxies`].
 
 mod agents;
 mod channel;
 mod clocks;
 mod gates;
+mod in_flight;
 mod link_news;
 mod nodes;
 pub(crate) mod ports;

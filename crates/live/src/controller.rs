@@ -499,7 +499,7 @@ impl Controller {
         let sequence = left.sequence + 1;
         let report =
             BacklogReport { epoch: left.epoch, sequence, taken_at: now, obeys: 0, backlog: Backlog::default() };
-        self.tell(now, Input::Message { from: Address::Host(host), message: Message::Report(report) });
+        self.tell(now, Input::Message { from: Address::Host(host), message: Message::Report(Box::new(report)) });
         self.tell_links();
         self.welcome();
     }

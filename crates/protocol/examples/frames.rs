@@ -163,7 +163,7 @@ fn controls(class: impl Fn(u16) -> Result<PfcClass, &'static str>) -> Result<Vec
     let link = LinkReport { epoch: 1, sequence: 300, taken_at: us(3_000_000), link: LinkId(1), sample, queue };
     let steer = Steer { epoch: 1, sequence: 17, flow: FlowId(0), window: Bytes::mb(5), rate: Some(Rate::gbps(1)) };
     Ok(vec![
-        (true, Control::Message(Message::Report(report))),
+        (true, Control::Message(Message::Report(Box::new(report)))),
         (false, Control::Message(Message::Grants(grants))),
         (false, Control::Message(Message::Rates(rates))),
         (false, Control::Schedule(schedule)),

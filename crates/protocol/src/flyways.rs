@@ -230,7 +230,7 @@ impl<L: LinkSet + Clone> Agent for FlywayController<L> {
     fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Output>) {
         match input {
             Input::Due => {}
-            Input::Message { from, message: Message::Report(report) } => return self.report(from, report),
+            Input::Message { from, message: Message::Report(report) } => return self.report(from, *report),
             // The tree's wires and their rates are fixed.
             Input::Down(_) | Input::Rates(..) => return,
             Input::Message { .. } | Input::Backlog(_) | Input::Changed => {

@@ -135,7 +135,7 @@ impl HostAgent {
         let report = BacklogReport { epoch: self.config.epoch, sequence: self.sequence, taken_at: now, obeys, backlog };
         self.sequence += 1;
         self.counters.reports += 1;
-        out.push(Output::Send { to: Address::Controller, message: Message::Report(report) });
+        out.push(Output::Send { to: Address::Controller, message: Message::Report(Box::new(report)) });
     }
 
     /// The highest epoch of a controller known.

@@ -10,7 +10,7 @@ use timeplane_model::{Backlog, Bytes, Class, Duration, Framing, Grant, HostId, M
 #[derive(Clone, Debug, PartialEq)]
 pub enum Message {
     /// Host to controller: the backlog.
-    Report(BacklogReport),
+    Report(Box<BacklogReport>),
     /// Controller to host: what it may send, and when to report next.
     Grants(Grants),
     /// Controller to host: the rates of its queues.
@@ -387,7 +387,7 @@ mod tests {
 
     fn report(destinations: u32) -> Message {
         let backlog = Backlog::of_bytes((0..destinations).map(|d| (HostId(d), Bytes::new(1))));
-        Message::Report(BacklogReport { epoch: 0, sequence: 0, taken_at: Time::ZERO, obeys: 0, backlog })
+        Message::Report(Box::new(BacklogReport { epoch: 0, sequence: 0, taken_at: Time::ZERO, obeys: 0, backlog }))
     }
 
     #[test]

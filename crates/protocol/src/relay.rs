@@ -216,7 +216,7 @@ impl Agent for Relay {
     fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Output>) {
         match input {
             Input::Due => self.due(now, out),
-            Input::Message { from, message: Message::Report(report) } => self.report(now, from, report),
+            Input::Message { from, message: Message::Report(report) } => self.report(now, from, *report),
             Input::Message { from: Address::Controller, message: Message::Part(part) } => self.part(now, part, out),
             // Relays do not plan.
             Input::Down(_) | Input::Rates(..) => {}

@@ -173,6 +173,7 @@ impl TimeslotController {
                 let grants = &mut self.grants[a.source.index()];
                 if grants.is_empty() {
                     self.granting.push(a.source);
+                    grants.reserve_exact(c.batch as usize);
                 }
                 grants.push(Grant {
                     destination: a.destination,

@@ -99,13 +99,13 @@ fn until(what: &str, condition: impl Fn() -> bool) {
 fn report(sequence: u64, destinations: u32) -> Control {
     let waits = |host| (HostId(host), Bytes::new(1 + sequence + u64::from(host)));
     let backlog = Backlog::of_bytes((0..destinations).map(waits));
-    Control::Message(Message::Report(BacklogReport {
+    Control::Message(Message::Report(Box::new(BacklogReport {
         epoch: 1,
         sequence,
         taken_at: Time::from_ps(5),
         obeys: 0,
         backlog,
-    }))
+    })))
 }
 
 /// A peer that does what it likes.

@@ -631,7 +631,7 @@ impl Agent for CircuitController {
     fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Output>) {
         match input {
             Input::Due => {}
-            Input::Message { from, message: Message::Report(report) } => return self.report(now, from, report),
+            Input::Message { from, message: Message::Report(report) } => return self.report(now, from, *report),
             Input::Down(links) => {
                 // One direction stands for the whole wire.
                 let dead = links.iter().map(|l| l.0 / 2).collect();

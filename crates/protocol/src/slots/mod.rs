@@ -562,7 +562,7 @@ impl Agent for SlotController {
             Input::Due => {}
             // With relays, hosts send their reports to them.
             Input::Message { from, message: Message::Report(report) } if self.parts.is_empty() => {
-                return self.report(now, from, report);
+                return self.report(now, from, *report);
             }
             Input::Message { from, message: Message::Gathered(gathered) } => return self.gathered(now, from, gathered),
             Input::Down(links) => {

@@ -70,7 +70,7 @@ pub(super) fn encode(message: &Message) -> Result<Vec<Vec<u8>>, EncodeError> {
 pub(super) fn decode(header: &Header, body: &[u8]) -> Result<Message, WireError> {
     let mut r = Reader::new(body);
     match header.kind {
-        REPORT => decode_report(header, &mut r).map(Message::Report),
+        REPORT => decode_report(header, &mut r).map(|report| Message::Report(Box::new(report))),
         GRANTS => decode_grants(header, &mut r).map(Message::Grants),
         RATES => decode_rates(header, &mut r).map(Message::Rates),
         FLYWAYS => flyways::decode(header, &mut r).map(Message::Flyways),

@@ -191,8 +191,10 @@ fn reports_go_on_together() {
     let mut relay = second(None);
     assert_eq!((relay.hosts(), relay.deadline()), (&[HostId(2), HostId(3)][..], None));
     let mut out = vec![];
-    let hear =
-        |h: u32, r: BacklogReport| Input::Message { from: Address::Host(HostId(h)), message: Message::Report(r) };
+    let hear = |h: u32, r: BacklogReport| Input::Message {
+        from: Address::Host(HostId(h)),
+        message: Message::Report(Box::new(r)),
+    };
     relay.handle(at(10), hear(3, report(1, 0, 7)), &mut out);
     relay.handle(at(12), hear(2, report(0, 0, 5)), &mut out);
     // A newer report replaces one that was not sent on; an older one, and that of a foreign host,
@@ -280,7 +282,8 @@ fn the_controller_hears_relays_alone() {
     for wrong in [say(0, 3), say(7, 3), say(1, 99)] {
         controller.handle(at(1), wrong, &mut out);
     }
-    let direct = Input::Message { from: Address::Host(HostId(4)), message: Message::Report(report(0, 0, SLOT_BYTES)) };
+    let direct =
+        Input::Message { from: Address::Host(HostId(4)), message: Message::Report(Box::new(report(0, 0, SLOT_BYTES))) };
     controller.handle(at(1), direct, &mut out);
     assert_eq!((controller.heard().taken, controller.heard().malformed), (1, 4));
     let planned = controller.deadline().unwrap();

@@ -290,7 +290,11 @@ fn a_report_counts_from_the_message_that_asks() {
         let report =
             BacklogReport { epoch: 0, sequence: sequence as u64, taken_at, obeys: 0, backlog: backlog.clone() };
         let from = Address::Host(HostId(0));
-        controller.handle(Time::ZERO + US, Input::Message { from, message: Message::Report(report) }, &mut out);
+        controller.handle(
+            Time::ZERO + US,
+            Input::Message { from, message: Message::Report(Box::new(report)) },
+            &mut out,
+        );
     }
     for _ in 0..60 {
         let due = controller.deadline().unwrap();

@@ -193,7 +193,7 @@ fn a_controller_learns_from_reports_that_it_is_replaced() {
         let now = Time::ZERO + US * 50;
         for (obeys, leads) in [(place, true), (5, false)] {
             let report = BacklogReport { epoch: 0, sequence: 0, taken_at: now, obeys, backlog: Backlog::default() };
-            let message = Message::Report(report);
+            let message = Message::Report(Box::new(report));
             standby.handle(now, Input::Message { from: Address::Host(HostId(0)), message }, &mut out);
             assert_eq!(standby.controller().is_some(), leads);
         }
@@ -217,7 +217,7 @@ fn a_successor_knows_what_is_dead() {
         assert_eq!(standby.takeovers(), 1);
         let backlog = Backlog::of_bytes([(HostId(1), Bytes::mb(1)), (HostId(2), Bytes::mb(1))]);
         let taken_at = Time::ZERO + takeover(&c);
-        let message = Message::Report(BacklogReport { epoch: 0, sequence: 0, taken_at, obeys: 0, backlog });
+        let message = Message::Report(Box::new(BacklogReport { epoch: 0, sequence: 0, taken_at, obeys: 0, backlog }));
         standby.handle(taken_at, Input::Message { from: Address::Host(HostId(0)), message }, &mut out);
         while standby.deadline().unwrap() < taken_at + c.memory() * 2 {
             standby.handle(standby.deadline().unwrap(), Input::Due, &mut out);

@@ -104,7 +104,7 @@ fn message() -> impl Strategy<Value = Message> {
     let obeys = prop_oneof![Just(0), any::<u32>()];
     let report = (any::<u32>(), any::<u64>(), time(), obeys, backlog()).prop_map(
         |(epoch, sequence, taken_at, obeys, backlog)| {
-            Message::Report(BacklogReport { epoch, sequence, taken_at, obeys, backlog })
+            Message::Report(Box::new(BacklogReport { epoch, sequence, taken_at, obeys, backlog }))
         },
     );
     let grants = (any::<u32>(), any::<u64>(), time(), some(grant(), 150), time()).prop_map(
@@ -413,7 +413,7 @@ fn reports_are_as_documented() {
     };
     let mut backlog = Backlog::new(vec![entry(1, 0x1234, None), entry(2, 1, Some(0xff))]);
     backlog.room = Some(Bytes::new(65_536));
-    let by_destination = Message::Report(BacklogReport { backlog, ..report(0) });
+    let by_destination = Message::Report(Box::new(BacklogReport { backlog, ..report(0) }));
     let golden = bytes(
         "01 11 8000 00000003 0000000000000005 fffffffffffffffe
          0000000000010000
@@ -424,7 +424,7 @@ fn reports_are_as_documented() {
 
     let mut backlog = Backlog::default();
     backlog.room = Some(Bytes::new(7));
-    let after_a_takeover = Message::Report(BacklogReport { backlog, obeys: 0x0102, ..report(0) });
+    let after_a_takeover = Message::Report(Box::new(BacklogReport { backlog, obeys: 0x0102, ..report(0) }));
     let golden = bytes(
         "01 51 8000 00000003 0000000000000005 fffffffffffffffe
          0000000000000007 00000102",
@@ -441,7 +441,7 @@ fn reports_are_as_documented() {
     };
     let mut backlog = Backlog::of_bytes([(HostId(9), Bytes::new(0xa0_0000_0001))]);
     backlog.bursts = vec![burst];
-    let flow_by_flow = Message::Report(BacklogReport { backlog, ..report(0) });
+    let flow_by_flow = Message::Report(Box::new(BacklogReport { backlog, ..report(0) }));
     let golden = bytes(
         "01 21 8000 00000003 0000000000000005 fffffffffffffffe
          00000009 04 01020304 0000a000000001 0000000000000010",
@@ -451,7 +451,7 @@ fn reports_are_as_documented() {
     // Of ten bytes for host 9, seven are of coflow 5, and three of none.
     let part = CoflowBacklog { destination: HostId(9), coflow: CoflowId(5), bytes: Bytes::new(7) };
     let backlog = Backlog::of_bytes([(HostId(9), Bytes::new(10))]).with_coflows(vec![part]);
-    let by_coflow = Message::Report(BacklogReport { backlog, ..report(0) });
+    let by_coflow = Message::Report(Box::new(BacklogReport { backlog, ..report(0) }));
     let golden = bytes(
         "01 81 8000 00000003 0000000000000005 fffffffffffffffe
          00000009 00000005 0000000000000007
@@ -627,7 +627,7 @@ fn flyways_are_as_documented() {
 
 #[test]
 fn a_long_report_is_split_between_entries() {
-    let datagrams = Message::Report(report(121)).encode().unwrap();
+    let datagrams = Message::Report(Box::new(report(121))).encode().unwrap();
     assert_eq!(datagrams.iter().map(Vec::len).collect::<Vec<_>>(), [24 + 120 * 12, 24 + 12]);
     assert_eq!(ROOM, 1448);
     let headers: Vec<Header> = datagrams.iter().map(|d| Header::parse(d).unwrap().0).collect();
@@ -636,7 +636,7 @@ fn a_long_report_is_split_between_entries() {
 
 #[test]
 fn what_has_no_bytes_is_refused() {
-    let encode = |report: BacklogReport| Message::Report(report).encode();
+    let encode = |report: BacklogReport| Message::Report(Box::new(report)).encode();
     let of = |h, b| BacklogReport { backlog: Backlog::of_bytes([(HostId(h), Bytes::new(b))]), ..report(0) };
     let most = (1 << 30) - 1;
     assert!(encode(of(most as u32, (1 << 48) - 1)).is_ok());
@@ -712,7 +712,7 @@ fn bytes_that_no_agent_sends_are_refused() {
 
 #[test]
 fn parts_that_contradict_each_other_end_their_message() {
-    let parts = Message::Report(report(300)).encode().unwrap();
+    let parts = Message::Report(Box::new(report(300))).encode().unwrap();
     assert_eq!(parts.len(), 3);
     let inconsistent = |change: &dyn Fn(&mut Vec<Vec<u8>>), at: usize| {
         let mut sent = parts.clone();
@@ -740,14 +740,14 @@ fn parts_that_contradict_each_other_end_their_message() {
 
 #[test]
 fn memory_is_bounded() {
-    let parts = Message::Report(report(2000)).encode().unwrap();
+    let parts = Message::Report(Box::new(report(2000))).encode().unwrap();
     let mut small = Reassembler::new(Limits { messages: 4, bytes: 5000 });
     let results: Vec<_> = parts.iter().map(|p| small.push(p)).collect();
     assert!(results.contains(&Err(WireError::TooLong { limit: 5000 })));
     assert!(results.iter().all(|r| !matches!(r, Ok(Some(_)))));
     // The second message displaces the first.
     let mut two = Reassembler::new(Limits { messages: 4, bytes: 5000 });
-    let other = Message::Report(BacklogReport { sequence: 6, ..report(300) }).encode().unwrap();
+    let other = Message::Report(Box::new(BacklogReport { sequence: 6, ..report(300) })).encode().unwrap();
     parts[..3].iter().for_each(|p| assert_eq!(two.push(p), Ok(None)));
     assert_eq!((two.push(&other[0]), two.push(&other[1])), (Ok(None), Ok(None)));
     assert!(matches!(two.push(&other[2]), Ok(Some(_))));
@@ -755,7 +755,8 @@ fn memory_is_bounded() {
     assert_eq!(two.held(), 0);
     // The growing message stays, and others are displaced: before it and after it.
     let mut three = Reassembler::new(Limits { messages: 4, bytes: 3100 });
-    let small = |sequence| Message::Report(BacklogReport { sequence, ..report(121) }).encode().unwrap().remove(1);
+    let small =
+        |sequence| Message::Report(Box::new(BacklogReport { sequence, ..report(121) })).encode().unwrap().remove(1);
     for datagram in [&small(1), &other[0], &small(2), &other[1]] {
         assert_eq!(three.push(datagram), Ok(None));
     }

@@ -108,7 +108,8 @@ struct Matrix<'a> {
     /// Factors of columns not yet multiplied in, and sums of columns without them.
     factor: Vec<f64>,
     sums: Vec<f64>,
-    /// Sums of rows with the factors of columns.
+    /// Values with the factors of columns, and their sums by rows.
+    product: Vec<f64>,
     rows: Vec<f64>,
     covered: Vec<bool>,
 }
@@ -142,7 +143,8 @@ impl<'a> Matrix<'a> {
             sums[j as usize] += x;
         }
         let factor = sums.iter().zip(&hosts.receive).map(|(&s, &c)| to(s, c)).collect();
-        Self { hosts, first, column, value, from, factor, sums, rows: vec![0.0; n], covered: vec![false; n] }
+        let (product, rows, covered) = (vec![0.0; entries], vec![0.0; n], vec![false; n]);
+        Self { hosts, first, column, value, from, factor, sums, product, rows, covered }
     }
 
     fn row(&self, i: usize) -> core::ops::Range<usize> {
@@ -150,14 +152,15 @@ impl<'a> Matrix<'a> {
     }
 
     /// Multiplies in the columns' factors, brings every row to its capacity, and computes the
-    /// columns' next factors.
+    /// columns' next factors. [`total_and_bound`](Self::total_and_bound) goes before each round.
     fn round(&mut self) {
         self.sums.fill(0.0);
         for i in 0..self.hosts.len() {
             let row = self.row(i);
             let up = to(self.rows[i], self.hosts.send[i]);
-            for (&j, x) in self.column[row.clone()].iter().zip(&mut self.value[row]) {
-                let scaled = *x * self.factor[j as usize] * up;
+            let products = &self.product[row.clone()];
+            for ((&j, x), product) in self.column[row.clone()].iter().zip(&mut self.value[row]).zip(products) {
+                let scaled = product * up;
                 *x = if scaled < FADED { 0.0 } else { scaled };
                 self.sums[j as usize] += *x;
             }
@@ -174,7 +177,12 @@ impl<'a> Matrix<'a> {
         for i in 0..self.hosts.len() {
             let row = self.row(i);
             let columns = &self.column[row.clone()];
-            let sum: f64 = columns.iter().zip(&self.value[row]).map(|(&j, x)| x * self.factor[j as usize]).sum();
+            let values = self.value[row.clone()].iter().zip(&mut self.product[row]);
+            let mut sum = 0.0;
+            for (&j, (x, product)) in columns.iter().zip(values) {
+                *product = x * self.factor[j as usize];
+                sum += *product;
+            }
             self.rows[i] = sum;
             let capacity = self.hosts.send[i];
             total += sum.min(capacity);

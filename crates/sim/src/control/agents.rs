@@ -23,6 +23,10 @@ pub struct Agents {
     down: Vec<bool>,
     /// When each agent's pending event fires.
     due: Vec<SimTime>,
+    /// By host, when an event behind the pending one fires. A host's deadline mostly moves between
+    /// the next grant, which is near, and the next report, which is far: so the far one needs no new
+    /// event each time. An agent of a host that is called too early does nothing.
+    later: Vec<SimTime>,
     /// When each host's agent next learns of changes of its queues.
     notified: Vec<SimTime>,
 }
@@ -48,6 +52,7 @@ impl Agents {
             controllers,
             down: vec![false; nodes.count()],
             due: vec![SimTime::MAX; nodes.count()],
+            later: vec![SimTime::MAX; nodes.hosts().len()],
             notified: vec![SimTime::MAX; nodes.hosts().len()],
         })
     }
@@ -79,16 +84,21 @@ impl Agents {
         }
     }
 
-    /// Forgets the pending event of an agent.
+    /// Forgets the pending events of an agent.
     pub fn disarm(&mut self, node: u32) {
         self.due[node as usize] = SimTime::MAX;
+        if let Some(later) = self.later.get_mut(node as usize) {
+            *later = SimTime::MAX;
+        }
     }
 
     /// Takes out the pending event of an agent. `false` if the event at `at` is stale.
     pub fn take_due(&mut self, at: SimTime, node: u32) -> bool {
-        let is_due = self.due[node as usize] == at;
+        let due = &mut self.due[node as usize];
+        let is_due = *due == at;
         if is_due {
-            self.disarm(node);
+            let later = self.later.get_mut(node as usize);
+            *due = later.map_or(SimTime::MAX, |later| std::mem::replace(later, SimTime::MAX));
         }
         is_due
     }
@@ -100,6 +110,9 @@ impl Agents {
         let due = clocks.of(node).truth(deadline).max(at);
         let pending = &mut self.due[node as usize];
         (due < *pending).then(|| {
+            if let Some(later) = self.later.get_mut(node as usize) {
+                *later = *pending;
+            }
             *pending = due;
             due
         })

@@ -233,7 +233,7 @@ impl Controllers {
             let backlog = network.backlog(at, host, Duration::ZERO, self.detail, ends);
             let sequence = self.channel.next_number();
             let report = BacklogReport { epoch: u32::MAX, sequence, taken_at: now, obeys: 0, backlog };
-            let (from, message) = (Address::Host(HostId(host)), Message::Report(report));
+            let (from, message) = (Address::Host(HostId(host)), Message::Report(Box::new(report)));
             self.agents.get(leader).handle(now, Input::Message { from, message }, &mut self.outputs);
         }
         debug_assert!(self.outputs.is_empty(), "a report alone asks for nothing");
@@ -257,35 +257,47 @@ impl Controllers {
         if self.agents.is_down(node) {
             return;
         }
-        let now = self.clocks.of(node).read(at);
-        let by_signal = matches!(input, Input::Message { message: Message::Pfc(_), .. });
-        let mut input = Some(input);
-        while let Some(next) = input.take() {
-            let mut outputs = std::mem::take(&mut self.outputs);
-            self.agents.get(node).handle(now, next, &mut outputs);
-            for output in outputs.drain(..) {
-                match output {
-                    Output::ReadBacklog(detail) => {
-                        input = Some(Input::Backlog(self.backlog(at, node, detail, network, ends)));
-                    }
-                    Output::Send { to, message } => self.send(at, node, to, message, network),
-                    Output::Open(opening) if by_signal => {
-                        let opens = self.channel.signals.on(at, node);
-                        self.channel.schedule(opens, node, Delivery::Open(opening, SimTime::MAX));
-                    }
-                    Output::Open(opening) => self.open(at, node, &opening, Trigger::Clock, network, ends),
-                    Output::Close { destination, class } => {
-                        let closes = self.channel.signals.off(at, node);
-                        self.channel.close_pending(closes, node, (destination, class));
-                        network.close(closes, node, (destination.0, class.0));
-                    }
-                    Output::Retune(matching) => network.retune(at, &matching),
-                    Output::Log(event) => self.log(at, node, event, network, ends),
-                }
-            }
-            self.outputs = outputs;
+        let mut backlog = self.feed(at, node, input, network, ends);
+        while let Some(read) = backlog {
+            backlog = self.feed(at, node, Input::Backlog(read), network, ends);
         }
         self.arm(at, node, network);
+    }
+
+    /// Gives an agent that is up an input and carries out its outputs. Returns the backlog that it
+    /// asks for.
+    fn feed(
+        &mut self,
+        at: SimTime,
+        node: u32,
+        input: Input,
+        network: &mut Network,
+        ends: &mut Endpoints,
+    ) -> Option<Backlog> {
+        let by_signal = matches!(input, Input::Message { message: Message::Pfc(_), .. });
+        let mut outputs = std::mem::take(&mut self.outputs);
+        self.agents.get(node).handle(self.clocks.of(node).read(at), input, &mut outputs);
+        let mut backlog = None;
+        for output in outputs.drain(..) {
+            match output {
+                Output::ReadBacklog(detail) => backlog = Some(self.backlog(at, node, detail, network, ends)),
+                Output::Send { to, message } => self.send(at, node, to, message, network),
+                Output::Open(opening) if by_signal => {
+                    let opens = self.channel.signals.on(at, node);
+                    self.channel.schedule(opens, node, Delivery::Open(opening, SimTime::MAX));
+                }
+                Output::Open(opening) => self.open(at, node, &opening, Trigger::Clock, network, ends),
+                Output::Close { destination, class } => {
+                    let closes = self.channel.signals.off(at, node);
+                    self.channel.close_pending(closes, node, (destination, class));
+                    network.close(closes, node, (destination.0, class.0));
+                }
+                Output::Retune(matching) => network.retune(at, &matching),
+                Output::Log(event) => self.log(at, node, event, network, ends),
+            }
+        }
+        self.outputs = outputs;
+        backlog
     }
 
     fn backlog(&self, at: SimTime, host: u32, detail: Detail, network: &Network, ends: &Endpoints) -> Backlog {

@@ -351,13 +351,15 @@ impl<'a> Engine<'a> {
             }
             EventKind::AgentDue { node } => {
                 let control = self.control.as_mut().expect("only a plan has agents");
+                let before = control.next_message();
                 control.due(now, node, network, ends);
-                return true;
+                return control.next_message() != before || !network.meters.lost_control.is_empty();
             }
             EventKind::QueuesChanged { host } => {
                 let control = self.control.as_mut().expect("only a plan has agents");
+                let before = control.next_message();
                 control.tell_change(now, host, network, ends);
-                return true;
+                return control.next_message() != before || !network.meters.lost_control.is_empty();
             }
             EventKind::Multiplexer { link } => network.serve_multiplexer(now, link),
             EventKind::Air => network.serve_air(now, ends),

@@ -486,9 +486,9 @@ fn controls() -> impl Strategy<Value = Control> {
         number().prop_map(|(epoch, period, sent_at)| Control::Heartbeat(Heartbeat { epoch, period, sent_at }));
     let leads = any::<u32>().prop_map(|epoch| Message::Heartbeat(timeplane_protocol::Heartbeat { epoch }));
     prop_oneof![
-        report(300).prop_map(|r| Control::Message(Message::Report(r))),
-        bursts().prop_map(|r| Control::Message(Message::Report(r))),
-        coflows().prop_map(|r| Control::Message(Message::Report(r))),
+        report(300).prop_map(|r| Control::Message(Message::Report(Box::new(r)))),
+        bursts().prop_map(|r| Control::Message(Message::Report(Box::new(r)))),
+        coflows().prop_map(|r| Control::Message(Message::Report(Box::new(r)))),
         grants.prop_map(Control::Message),
         rates().prop_map(|r| Control::Message(Message::Rates(r))),
         part.prop_map(Control::Message),

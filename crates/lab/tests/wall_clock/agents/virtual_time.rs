@@ -92,7 +92,7 @@ impl World for VirtualTime {
         let now = self.inner.controller_clock.read(self.inner.now);
         let report =
             BacklogReport { epoch: 0, sequence: u64::MAX, taken_at: now, obeys: 0, backlog: Backlog::default() };
-        let input = Input::Message { from: Address::Host(HostId(host)), message: Message::Report(report) };
+        let input = Input::Message { from: Address::Host(HostId(host)), message: Message::Report(Box::new(report)) };
         self.inner.controller.handle(now, input, &mut Vec::new());
     }
     fn restart_host(&mut self, host: u32) {

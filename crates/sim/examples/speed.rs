@@ -3,7 +3,7 @@
 //! `speed` runs it in full, `speed quick` a tenth of it. `speed slots` runs the part with slots,
 //! `speed trains` ten times as much by trains only, `speed gates` trains without agents. `speed
 //! datagrams MS` runs one measurement over 120 hosts with MS milliseconds of arrivals; so do `tcp`,
-//! `timeslots` and `rates`.
+//! `timeslots`, `rates`, and `many`, which is timeslots with 1,024 hosts.
 
 use std::sync::Arc;
 use timeplane_model::Duration;
@@ -30,7 +30,11 @@ fn main() {
                 None => bench::carry(name, &fabric, &source, span, transport),
             }]
         }
-        _ => panic!("usage: speed [quick | slots | trains | gates | (datagrams | tcp | timeslots | rates) MS]"),
+        ["many", ms] => {
+            let [(name, plan), _] = bench::plans();
+            vec![bench::many_hosts(name, Duration::from_ms(ms.parse().expect("milliseconds")), &plan)]
+        }
+        _ => panic!("usage: speed [quick | slots | trains | gates | (datagrams | tcp | timeslots | rates | many) MS]"),
     };
     print!("{}", bench::table(&rows));
 }

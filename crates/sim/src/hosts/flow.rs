@@ -4,7 +4,10 @@
 //! nothing of the flow is left in the network. Flows do not know hosts or links beyond their
 //! numbers.
 
+use crate::engine::time::SimTime;
+use crate::hosts::endpoints::Timers;
 use crate::network::packet::Ahead;
+use timeplane_model::Time;
 use timeplane_transport::{RawReceiver, RawSender, Receiver, Sender};
 use timeplane_workload::PacketSizer;
 
@@ -83,6 +86,27 @@ pub struct ReceiverEnd {
     pub armed: i64,
     /// What was left of its credit when it last left the [turns](crate::hosts::turns) of its host.
     pub credit: Option<i64>,
+}
+
+impl ReceiverEnd {
+    /// The receiver's deadline, or [`Time::MAX`].
+    #[inline]
+    pub fn deadline(&self) -> Time {
+        let deadline = match &self.transport {
+            ReceiverTransport::Raw(receiver) => receiver.deadline(),
+            ReceiverTransport::Tcp(receiver, _) => receiver.deadline(),
+        };
+        deadline.unwrap_or(Time::MAX)
+    }
+
+    /// Has the flow's timer fire at `at`, unless it fires earlier.
+    #[inline]
+    pub fn arm(&mut self, at: Time, number: u32, key: FlowKey, timers: &mut impl Timers) {
+        if at.as_ps() < self.armed {
+            self.armed = at.as_ps();
+            timers.arm(SimTime::from_ps(at.as_ps()), number, key);
+        }
+    }
 }
 
 /// The sender of a flow's transport.

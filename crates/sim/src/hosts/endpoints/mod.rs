@@ -525,9 +525,9 @@ impl Endpoints {
                 if expired {
                     self.pump(at, key, wire);
                 }
-                match ack {
-                    Some(ack) => self.acknowledge(at, key, &ack, wire),
-                    None => self.rearm(key, wire),
+                self.rearm(key, wire);
+                if let Some(ack) = ack {
+                    self.acknowledge(at, key, &ack, wire);
                 }
                 HostAction::Nothing
             }
@@ -544,14 +544,17 @@ impl Endpoints {
             SenderTransport::Raw(sender) => sender.deadline(),
             SenderTransport::Tcp(sender) => sender.deadline(),
         };
-        let receiver = match &end.transport {
-            ReceiverTransport::Raw(receiver) => receiver.deadline(),
-            ReceiverTransport::Tcp(receiver, _) => receiver.deadline(),
-        };
-        let at = sender.unwrap_or(Time::MAX).min(receiver.unwrap_or(Time::MAX));
-        if at.as_ps() < end.armed {
-            end.armed = at.as_ps();
-            timers.arm(SimTime::from_ps(at.as_ps()), flow.number, key);
+        let at = sender.unwrap_or(Time::MAX).min(end.deadline());
+        end.arm(at, flow.number, key, timers);
+    }
+
+    /// The same where only the receiver's deadline may have changed. The sender's is pending
+    /// already, and its record is far away in memory.
+    fn rearm_receiver(&mut self, key: FlowKey, timers: &mut impl Timers) {
+        let flow = self.flows.get_mut(key);
+        let number = flow.number;
+        if let Some(end) = &mut flow.receiver.end {
+            end.arm(end.deadline(), number, key, timers);
         }
     }
 

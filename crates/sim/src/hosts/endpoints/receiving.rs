@@ -142,9 +142,9 @@ impl Endpoints {
             }
             self.notify_received(key);
         }
-        match ack {
-            Some(ack) => self.acknowledge(at, key, &ack, wire),
-            None => self.rearm(key, wire),
+        self.rearm_receiver(key, wire);
+        if let Some(ack) = ack {
+            self.acknowledge(at, key, &ack, wire);
         }
         if !self.relays.is_empty() {
             self.relay(at, key, delivered, wire);
@@ -189,9 +189,7 @@ impl Endpoints {
             ahead: path.ahead,
         };
         self.ledger.sent(packet.bytes);
-        let host = flow.destination;
-        self.rearm(key, wire);
-        wire.transmit(at, host, packet);
+        wire.transmit(at, flow.destination, packet);
     }
 
     /// A raw receiver sends a report, if it has one to send.

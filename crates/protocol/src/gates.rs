@@ -9,8 +9,8 @@ use timeplane_model::{Class, Grant, HostId, Time, Trigger};
 /// The grants of a host's queues (destination and class).
 ///
 /// Grants start and end by the host's clock, at their leases at the latest. Times are half-open:
-/// the start is inside, the end outside. Grants of one queue never overlap. Grants by signal are not
-/// kept here, as frames open and close them.
+/// the start is inside, the end outside. Grants of one queue never overlap. Grants by signal are
+/// not kept here, as frames open and close them.
 #[derive(Clone, Debug)]
 pub struct Gates {
     /// Grants that have not started, in the order of starts and queues.

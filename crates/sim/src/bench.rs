@@ -240,8 +240,8 @@ impl<I: Iterator<Item = FlowArrival>> Iterator for Drawn<'_, I> {
 
 /// The benchmark. Datagrams and TCP over a leaf-spine of 120 hosts at load 0.6 carry the flow list
 /// of the comparison with other simulators. Datagrams under timeslots and under rates at load 0.8
-/// include all work of agents; timeslots are measured with 1,024 hosts, too. Datagrams over leaf-spines of 128 to 16,384 hosts, 32 per leaf, show
-/// how time scales.
+/// include all work of agents; timeslots are measured with 1,024 hosts, too. Datagrams over
+/// leaf-spines of 128 to 16,384 hosts, 32 per leaf, show how time scales.
 ///
 /// # Panics
 ///

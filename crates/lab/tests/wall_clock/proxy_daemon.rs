@@ -88,8 +88,9 @@ impl Edge {
     }
 }
 
-/// Whether something listens at a TCP port in the namespace of this thread: state 0A (listen) in the
-/// kernel's table, which has the local address as its second column and the state as its fourth.
+/// Whether something listens at a TCP port in the namespace of this thread: state 0A (listen) in
+/// the kernel's table, which has the local address as its second column and the state as its
+/// fourth.
 fn listens(port: u16) -> bool {
     let sockets = std::fs::read_to_string("/proc/thread-self/net/tcp").unwrap();
     sockets.lines().skip(1).any(|line| {

@@ -130,14 +130,19 @@ proptest! {
 struct Sorted {
     metric: SlotMetric,
     fill: SlotFill,
-    /// By source, destination and class: bursts as arrival, packets and bytes, and when the first
-    /// packet became first.
-    queues: BTreeMap<(u32, u32, u8), (Vec<(i64, u32, u64)>, i64)>,
+    queues: BTreeMap<Place, Waiting>,
 }
+
+/// Source, destination and class.
+type Place = (u32, u32, u8);
+/// Bursts as arrival, packets and bytes, and when the first packet became first.
+type Waiting = (Vec<(i64, u32, u64)>, i64);
 
 impl Sorted {
     fn set(&mut self, source: u32, now: i64, bursts: &[Burst]) {
-        let old: BTreeMap<_, _> = self.queues.extract_if(.., |key, _| key.0 == source).collect();
+        let (old, others) = std::mem::take(&mut self.queues).into_iter().partition(|(key, _)| key.0 == source);
+        let old: BTreeMap<Place, Waiting> = old;
+        self.queues = others;
         for b in bursts {
             let key = (source, b.destination.0, b.class.0);
             let since = old.get(&key).map_or(now, |known| known.1);
@@ -146,7 +151,7 @@ impl Sorted {
         }
     }
 
-    fn take(&mut self, key: (u32, u32, u8), since: Option<i64>) {
+    fn take(&mut self, key: Place, since: Option<i64>) {
         let Some((bursts, first_since)) = self.queues.get_mut(&key) else { return };
         *first_since = since.unwrap_or(*first_since);
         let (mut room, mut first) = (1538, true);
@@ -173,8 +178,8 @@ impl Sorted {
     }
 
     /// Source, destination and class of all that send in a slot of a network without bottlenecks.
-    fn allocate(&mut self, start: i64) -> Vec<(u32, u32, u8)> {
-        let rank = |(&(s, d, class), (bursts, since)): (&(u32, u32, u8), &(Vec<(i64, u32, u64)>, i64))| {
+    fn allocate(&mut self, start: i64) -> Vec<Place> {
+        let rank = |(&(s, d, class), (bursts, since)): (&Place, &Waiting)| {
             let metric = match self.metric {
                 SlotMetric::Ocf => bursts[0].0,
                 SlotMetric::Srjf => bursts[0].2 as i64,
@@ -184,7 +189,7 @@ impl Sorted {
         };
         let mut ranks: Vec<_> = self.queues.iter().map(rank).collect();
         ranks.sort_unstable();
-        let mut chosen: Vec<(u32, u32, u8)> = vec![];
+        let mut chosen: Vec<Place> = vec![];
         for (class, _, _, s, d) in ranks {
             if chosen.iter().all(|c| c.0 != s && c.1 != d) {
                 chosen.push((s, d, class));

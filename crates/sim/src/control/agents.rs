@@ -24,8 +24,8 @@ pub struct Agents {
     /// When each agent's pending event fires.
     due: Vec<SimTime>,
     /// By host, when an event behind the pending one fires. A host's deadline mostly moves between
-    /// the next grant, which is near, and the next report, which is far: so the far one needs no new
-    /// event each time. An agent of a host that is called too early does nothing.
+    /// the next grant, which is near, and the next report, which is far: so the far one needs no
+    /// new event each time. An agent of a host that is called too early does nothing.
     later: Vec<SimTime>,
     /// When each host's agent next learns of changes of its queues.
     notified: Vec<SimTime>,

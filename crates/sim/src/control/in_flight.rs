@@ -18,7 +18,7 @@ pub struct InFlight {
     queues: [VecDeque<(Place, Delivery)>; QUEUES],
     /// What came out of order.
     others: BTreeMap<Place, Delivery>,
-    /// The first of all.
+    /// The place of the next one, and where it waits.
     first: Option<(Place, Lane)>,
 }
 

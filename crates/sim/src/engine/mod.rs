@@ -435,6 +435,11 @@ impl<'a> Engine<'a> {
             OutsideEvent::Message => {
                 let control = self.control.as_mut().expect("its message");
                 control.deliver(at, &mut self.network, &mut self.ends);
+                // No message has a consequence that comes before the others of its instant.
+                while control.next_message() == Some(at) {
+                    self.events += 1;
+                    control.deliver(at, &mut self.network, &mut self.ends);
+                }
             }
             OutsideEvent::Proxy => {
                 let proxies = self.proxies.as_mut().expect("its event");

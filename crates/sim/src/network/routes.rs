@@ -4,7 +4,7 @@
 //! to the fabric later.
 
 use crate::network::packet::{Ahead, LAST, UNKNOWN};
-use timeplane_model::{Candidates, Fabric, HostId, LinkId, NodeId, ecmp_index};
+use timeplane_model::{Candidates, Fabric, HostId, LinkId, NodeId, PathTag, ecmp_index};
 
 /// The links after the first one that packets with this hash take from one host to another.
 pub(crate) fn ahead(fabric: &Fabric, from: HostId, to: HostId, hash: u32) -> Ahead {
@@ -115,13 +115,27 @@ impl Routes {
 
     /// The next link, or `LAST` if there is no route.
     pub fn next(&self, switch: u32, destination: u32, hash: u32) -> u32 {
+        self.choose(switch, destination, |_, set| ecmp_index(hash, self.hosts + switch, set.count))
+    }
+
+    /// The next link of a packet with a path tag, or `LAST` if there is no route, as
+    /// [`Fabric::tagged_link`] finds it.
+    pub fn tagged(&self, switch: u32, destination: u32, tag: PathTag) -> u32 {
+        self.choose(switch, destination, |row, set| {
+            let shift = if row.own == NONE { 8 } else { 0 };
+            u32::from(tag.0 >> shift & 0xff) % set.count
+        })
+    }
+
+    #[inline(always)]
+    fn choose(&self, switch: u32, destination: u32, index: impl FnOnce(Row, Set) -> u32) -> u32 {
         let (over, down) = self.attached[destination as usize];
         let row = self.rows[switch as usize];
         if over == row.own {
             return down;
         }
         let set = self.table[(row.start + (over & row.mask)) as usize];
-        self.links[(set.start + ecmp_index(hash, self.hosts + switch, set.count)) as usize]
+        self.links[(set.start + index(row, set)) as usize]
     }
 }
 
@@ -147,11 +161,14 @@ mod tests {
             let routes = Routes::new(&fabric);
             for s in 0..fabric.switches() as u32 {
                 for h in 0..fabric.hosts() {
-                    for hash in [0, 1 << 30, 3 << 30, u32::MAX] {
+                    for hash in [0, 5, 0x1234_0a0b, 1 << 30, 3 << 30, u32::MAX] {
                         let at = NodeId(fabric.hosts() + s);
                         let none = fabric.candidates(at, HostId(h)) == Candidates::Set(&[]);
                         let expected = if none { LAST } else { fabric.next_link(at, HostId(h), hash).0 };
                         assert_eq!(routes.next(s, h, hash), expected, "{s} {h} {hash}");
+                        let tag = PathTag((hash >> 7) as u16 ^ hash as u16);
+                        let expected = if none { LAST } else { fabric.tagged_link(at, HostId(h), tag).0 };
+                        assert_eq!(routes.tagged(s, h, tag), expected, "{s} {h} {tag:?}");
                     }
                 }
             }

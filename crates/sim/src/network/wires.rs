@@ -19,7 +19,7 @@ use crate::network::shared_buffer::SharedBuffer;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
 use std::sync::Arc;
-use timeplane_model::{Candidates, Duration, Fabric, HostId, Link, LinkId, LinkSpec, NodeId, PathTag};
+use timeplane_model::{Duration, Fabric, HostId, Link, LinkId, LinkSpec, NodeId, PathTag};
 use timeplane_workload::Streams;
 
 /// The state of a switch itself.
@@ -52,8 +52,7 @@ pub struct Wires {
     /// By host.
     pub(crate) uplinks: Vec<u32>,
     pub(crate) switches: Vec<SwitchState>,
-    /// The fabric without the links that switches know to be dead, and its routes.
-    routed: Arc<Fabric>,
+    /// Routes without the links that switches know to be dead.
     routes: Routes,
     /// The nodes at both ends of each link that was added to the fabric's.
     added: Vec<(u32, u32)>,
@@ -97,7 +96,6 @@ impl Wires {
             uplinks: (0..hosts).map(|h| fabric.uplink(HostId(h)).0).collect(),
             switches,
             routes: Routes::new(&fabric),
-            routed: Arc::clone(&fabric),
             added: Vec::new(),
             errors,
             fabric,
@@ -150,12 +148,11 @@ impl Wires {
 
     /// Routes around these links from now on.
     pub(crate) fn avoid(&mut self, dead: &[LinkId]) {
-        self.routed = if dead.is_empty() {
-            Arc::clone(&self.fabric)
+        self.routes = if dead.is_empty() {
+            Routes::new(&self.fabric)
         } else {
-            Arc::new(self.fabric.without(dead.iter().copied()))
+            Routes::new(&self.fabric.without(dead.iter().copied()))
         };
-        self.routes = Routes::new(&self.routed);
     }
 
     /// The next link towards a host for packets with this hash.
@@ -168,14 +165,11 @@ impl Wires {
     /// The next link of a packet, by its path tag or its hash.
     #[inline]
     pub(crate) fn route(&self, switch: u32, packet: &Packet) -> Result<u32, Loss> {
-        if packet.path == 0 {
-            return self.route_to(switch, packet.destination, packet.hash);
-        }
-        let (node, to) = (NodeId(switch + self.hosts), HostId(packet.destination));
-        if self.routed.candidates(node, to) == Candidates::Set(&[]) {
-            return Err(Loss::NoRoute);
-        }
-        Ok(self.routed.tagged_link(node, to, PathTag(packet.path - 1)).0)
+        let out = match packet.path.checked_sub(1) {
+            None => self.routes.next(switch, packet.destination, packet.hash),
+            Some(tag) => self.routes.tagged(switch, packet.destination, PathTag(tag)),
+        };
+        if out == LAST { Err(Loss::NoRoute) } else { Ok(out) }
     }
 
     /// Puts a packet into flight.

@@ -96,6 +96,9 @@ impl Time {
     }
 }
 
+/// Picoseconds that a byte takes at 1 b/s.
+const BYTE: u64 = 8_000_000_000_000;
+
 /// Bits per second; up to 18 Eb/s.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rate(u64);
@@ -126,7 +129,11 @@ impl Rate {
     /// At rate zero, and if the time exceeds [`Duration::MAX`].
     pub fn time_for(self, bytes: Bytes) -> Duration {
         assert!(self.0 > 0, "nothing is ever sent at rate zero");
-        let ps = (u128::from(bytes.0) * 8_000_000_000_000).div_ceil(u128::from(self.0));
+        // Dividing 64 bits is much faster, and enough for 2.3 MB.
+        if let Some(bits) = bytes.0.checked_mul(BYTE) {
+            return Duration(i64::try_from(bits.div_ceil(self.0)).expect("a transmission longer than 106 days"));
+        }
+        let ps = (u128::from(bytes.0) * u128::from(BYTE)).div_ceil(u128::from(self.0));
         Duration(i64::try_from(ps).expect("a transmission longer than 106 days"))
     }
     /// Whole bytes that fit into `d` at this rate; zero for a negative span.
@@ -134,7 +141,11 @@ impl Rate {
         if d.0 <= 0 {
             return Bytes(0);
         }
-        let bytes = d.0 as u128 * u128::from(self.0) / 8_000_000_000_000;
+        // As above: enough for 184 us at 100 Gb/s.
+        if let Some(bits) = (d.0 as u64).checked_mul(self.0) {
+            return Bytes(bits / BYTE);
+        }
+        let bytes = d.0 as u128 * u128::from(self.0) / u128::from(BYTE);
         Bytes(u64::try_from(bytes).unwrap_or(u64::MAX))
     }
     /// The product with a real factor, rounded to the nearest bit/s.
@@ -309,6 +320,18 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn short_divisions_give_what_long_ones_do(
+            rate in 1_000u64..1_000_000_000_000, bytes in 2_000_000u64..2_600_000, us in 0i64..10_000,
+        ) {
+            let ps = (u128::from(bytes) * u128::from(BYTE)).div_ceil(u128::from(rate));
+            let time = Rate::bps(rate).time_for(Bytes::new(bytes));
+            prop_assert_eq!(time.as_ps() as u128, ps, "on both sides of 2^64 / {}", BYTE);
+            let span = Duration::from_us(us);
+            let whole = span.as_ps() as u128 * u128::from(rate) / u128::from(BYTE);
+            prop_assert_eq!(u128::from(Rate::bps(rate).bytes_in(span).get()), whole);
+        }
+
         #[test]
         fn bytes_in_inverts_time_for(rate in 1_000u64..1_000_000_000_000, bytes in 0u64..100_000_000) {
             let (rate, bytes) = (Rate::bps(rate), Bytes::new(bytes));

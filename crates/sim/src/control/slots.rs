@@ -23,26 +23,39 @@ pub struct PlannedSlot {
 /// Slots that are not written yet.
 #[derive(Default)]
 pub struct Slots {
-    planned: VecDeque<PlannedSlot>,
-    /// Bytes on the wire, by the slot's start, source and destination.
+    /// With the bytes on the wire of each pair, mostly in the order of starts.
+    planned: VecDeque<(PlannedSlot, Vec<u64>)>,
+    /// Bytes on the wire, by the slot's start, source and destination, where the slot is not found
+    /// at once.
     used: BTreeMap<(Time, u32, u32), u64>,
 }
 
 impl Slots {
     pub fn push(&mut self, slot: PlannedSlot) {
-        self.planned.push_back(slot);
+        let sent = vec![0; slot.pairs.len()];
+        self.planned.push_back((slot, sent));
     }
 
     /// The last slot of a pair that starts by `latest`.
     pub fn find(&self, latest: Time, source: u32, destination: HostId) -> Option<&PlannedSlot> {
         let pair = (HostId(source), destination);
-        self.planned.iter().rev().find(|slot| slot.start <= latest && slot.pairs.contains(&pair))
+        let slots = self.planned.iter().rev().map(|planned| &planned.0);
+        slots.into_iter().find(|slot| slot.start <= latest && slot.pairs.contains(&pair))
     }
 
     /// Counts what a host sent through gates that are closed again.
     pub fn count(&mut self, host: u32, ended: &[GateOpening]) {
         for opening in ended {
-            *self.used.entry((opening.opened, host, opening.queue.0)).or_default() += opening.sent;
+            let (start, destination) = (opening.opened, opening.queue.0);
+            let at = self.planned.partition_point(|planned| planned.0.start < start);
+            let planned = self.planned.get_mut(at).filter(|planned| planned.0.start == start);
+            let pair = (HostId(host), HostId(destination));
+            let used = planned.and_then(|(slot, sent)| {
+                // Matchings list their pairs by source.
+                let at = slot.pairs.binary_search(&pair).ok()?;
+                Some(&mut sent[at])
+            });
+            *used.unwrap_or_else(|| self.used.entry((start, host, destination)).or_default()) += opening.sent;
         }
     }
 
@@ -56,12 +69,12 @@ impl Slots {
         recorder: &mut Recorder,
     ) {
         let is_over = |slot: &PlannedSlot| at.is_none_or(|at| slot.start + slot.open + slack <= at.on_perfect_clock());
-        while self.planned.front().is_some_and(is_over) {
-            let Some(slot) = self.planned.pop_front() else { return };
+        while self.planned.front().is_some_and(|planned| is_over(&planned.0)) {
+            let Some((slot, sent)) = self.planned.pop_front() else { return };
             if let Some(capture) = &mut capture {
                 capture.is_over(slot.start, &slot.pairs);
             }
-            for (source, destination) in slot.pairs {
+            for ((source, destination), sent) in slot.pairs.into_iter().zip(sent) {
                 recorder.slot(&SlotRow {
                     round: slot.round,
                     slot: slot.index,
@@ -71,7 +84,7 @@ impl Slots {
                     source: source.0,
                     destination: destination.0,
                     granted_bytes: line[source.index()].bytes_in(slot.open).get(),
-                    sent_bytes: Some(self.used.remove(&(slot.start, source.0, destination.0)).unwrap_or(0)),
+                    sent_bytes: Some(sent + self.used.remove(&(slot.start, source.0, destination.0)).unwrap_or(0)),
                 });
             }
         }

@@ -51,8 +51,7 @@ impl Slots {
             let planned = self.planned.get_mut(at).filter(|planned| planned.0.start == start);
             let pair = (HostId(host), HostId(destination));
             let used = planned.and_then(|(slot, sent)| {
-                // Matchings list their pairs by source.
-                let at = slot.pairs.binary_search(&pair).ok()?;
+                let at = slot.pairs.iter().position(|p| *p == pair)?;
                 Some(&mut sent[at])
             });
             *used.unwrap_or_else(|| self.used.entry((start, host, destination)).or_default()) += opening.sent;

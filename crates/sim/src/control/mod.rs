@@ -273,6 +273,12 @@ impl Controllers {
                         self.channel.schedule(opens, node, Delivery::Open(opening, SimTime::MAX));
                     }
                     Output::Open(opening) => self.open(at, node, &opening, Trigger::Clock, network, ends),
+                    Output::Rates(changes) if self.gates.set_rates(at, node, &changes, &self.clocks, network) => {}
+                    Output::Rates(changes) => {
+                        for opening in changes.iter().map(|change| change.opening(now)) {
+                            self.open(at, node, &opening, Trigger::Clock, network, ends);
+                        }
+                    }
                     Output::Close { destination, class } => {
                         let closes = self.channel.signals.off(at, node);
                         self.channel.close_pending(closes, node, (destination, class));

@@ -342,7 +342,7 @@ impl Controller {
                     circuits::retune(&mut self.tuner, &matching, &self.counters);
                 }
                 // Only hosts have these outputs: a controller has no queues.
-                Output::ReadBacklog(_) | Output::Open(_) | Output::Close { .. } => {}
+                Output::ReadBacklog(_) | Output::Open(_) | Output::Rates(_) | Output::Close { .. } => {}
             }
         }
         self.out = out;

@@ -72,6 +72,9 @@ pub enum Output {
     ReadBacklog(Detail),
     /// Lets a queue send.
     Open(Opening),
+    /// Replaces the rates of these queues, in the order of destination and class, each at most
+    /// once. Other queues keep theirs. Equals an [`Output::Open`] for each.
+    Rates(Vec<RateChange>),
     /// Starts no more frames of a queue that was opened without a known end. A started frame is
     /// finished.
     Close {
@@ -84,6 +87,28 @@ pub enum Output {
     Retune(Matching),
     /// An event for tables of results, without effect on the driver.
     Log(Event),
+}
+
+/// The rate of a queue from now on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateChange {
+    /// The destination of the queue.
+    pub destination: HostId,
+    /// The class of the queue.
+    pub class: Class,
+    /// The rate on the wire; [`Rate::ZERO`] removes it.
+    pub rate: Rate,
+    /// When it ends by the host's clock, exclusive.
+    pub until: Time,
+}
+
+impl RateChange {
+    /// The opening that gives this rate at `now`.
+    pub fn opening(&self, now: Time) -> Opening {
+        let Self { destination, class, rate, until } = *self;
+        let medium = Medium::Fabric;
+        Opening { destination, class, medium, rate: Some(rate), bytes: None, packets: None, from: now, until }
+    }
 }
 
 /// Lets a queue send from now until a known end.

@@ -3,11 +3,11 @@
 //! Grants of a round come ahead of time and name the time of the next report. If messages stop, the
 //! agent reports at intervals, and every gate closes by itself.
 
-use crate::agent::{Address, Agent, Event, Input, Opening, Output};
+use crate::agent::{Address, Agent, Event, Input, Output, RateChange};
 use crate::gates::{Gates, Refused};
 use crate::message::{BacklogReport, Grants, Message, Pfc, Rates};
 use crate::signalled::Signalled;
-use timeplane_model::{Backlog, Class, Duration, HostId, Medium, Rate, Round, Time};
+use timeplane_model::{Backlog, Class, Duration, HostId, Rate, Round, Time};
 
 /// Configuration of a [`HostAgent`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,8 +96,12 @@ pub struct HostAgent {
     /// Epoch and round of the newest rates.
     newest_rates: Option<(u32, Round)>,
     gates: Gates,
-    /// Rates in force and their ends, in the order of queues.
-    rates: Vec<((HostId, Class), Rate, Time)>,
+    /// The newest rates, in the order of queues.
+    rates: Vec<(HostId, Class, Rate)>,
+    /// When each of them ends.
+    ends: Vec<Time>,
+    /// A buffer for ends.
+    old_ends: Vec<Time>,
     signalled: Signalled,
     counters: HostCounters,
 }
@@ -114,6 +118,8 @@ impl HostAgent {
             newest_rates: None,
             gates: Gates::new(),
             rates: Vec::new(),
+            ends: Vec::new(),
+            old_ends: Vec::new(),
             signalled: Signalled::default(),
             counters: HostCounters::default(),
         }
@@ -166,7 +172,7 @@ impl HostAgent {
     }
 
     /// Replaces all rates of this host.
-    fn rates(&mut self, now: Time, message: &Rates, out: &mut Vec<Output>) {
+    fn rates(&mut self, now: Time, message: Rates, out: &mut Vec<Output>) {
         let this = (message.epoch, message.round);
         if self.newest_rates.is_some_and(|newest| newest >= this) {
             self.counters.stale += 1;
@@ -183,29 +189,35 @@ impl HostAgent {
             return;
         }
         // Both lists are in the order of queues.
-        let old = std::mem::take(&mut self.rates);
-        let mut old = old.into_iter().filter(|r| r.2 > now).peekable();
-        for &(destination, class, rate) in &message.rates {
+        let old = std::mem::replace(&mut self.rates, message.rates);
+        let ends = std::mem::replace(&mut self.ends, std::mem::take(&mut self.old_ends));
+        self.ends.clear();
+        let mut changes = Vec::with_capacity(self.rates.len());
+        let change = |(destination, class), rate, until| RateChange { destination, class, rate, until };
+        let mut old = old.iter().zip(&ends).map(|(&(d, c, rate), &until)| ((d, c), rate, until)).peekable();
+        // A lease is renewed only after half of its time.
+        let half = (message.lease - now) / 2;
+        for &(destination, class, rate) in &self.rates {
             let key = (destination, class);
             while let Some((gone, _, until)) = old.next_if(|o| o.0 < key) {
-                out.push(Self::open(gone, Rate::ZERO, now, until));
+                if until > now {
+                    changes.push(change(gone, Rate::ZERO, until));
+                }
             }
             let known = old.next_if(|o| o.0 == key);
-            // A lease is renewed only after half of its time.
-            let holds = known.filter(|k| k.1 == rate && k.2 - now > (message.lease - now) / 2);
+            let holds = known.filter(|k| k.1 == rate && k.2 > now && k.2 - now > half);
             if holds.is_none() {
                 self.counters.accepted += 1;
                 self.counters.executed += 1;
-                out.push(Self::open(key, rate, now, message.lease));
+                changes.push(change(key, rate, message.lease));
             }
-            self.rates.push((key, rate, holds.map_or(message.lease, |h| h.2)));
+            self.ends.push(holds.map_or(message.lease, |h| h.2));
         }
-        out.extend(old.map(|(gone, _, until)| Self::open(gone, Rate::ZERO, now, until)));
-    }
-
-    fn open((destination, class): (HostId, Class), rate: Rate, from: Time, until: Time) -> Output {
-        let medium = Medium::Fabric;
-        Output::Open(Opening { destination, class, medium, rate: Some(rate), bytes: None, packets: None, from, until })
+        changes.extend(old.filter(|o| o.2 > now).map(|(gone, _, until)| change(gone, Rate::ZERO, until)));
+        self.old_ends = ends;
+        if !changes.is_empty() {
+            out.push(Output::Rates(changes));
+        }
     }
 
     /// Closes what is open and opens the queues of the frame's class.
@@ -281,7 +293,7 @@ impl Agent for HostAgent {
                 self.grants(now, grants, out);
             }
             Input::Message { message: Message::Rates(rates), from: Address::Controller } => {
-                self.rates(now, &rates, out)
+                self.rates(now, rates, out);
             }
             Input::Message { message: Message::Pfc(pfc), from: Address::Controller } => self.pfc(now, pfc, out),
             Input::Changed if self.config.reporting.on_change => out.push(self.read()),

@@ -47,7 +47,7 @@ mod standby;
 mod timeslots;
 pub mod wire;
 
-pub use agent::{Address, Agent, ClassFault, Event, Input, Opening, Output, PlanFault, Side};
+pub use agent::{Address, Agent, ClassFault, Event, Input, Opening, Output, PlanFault, RateChange, Side};
 pub use circuits::{ACKNOWLEDGEMENTS, CircuitController, CircuitControllerConfig, CircuitControllerCounters, SLACK};
 pub use flyways::{FlywayController, FlywayControllerConfig, FlywayControllerCounters};
 pub use gates::{Gates, Refused};

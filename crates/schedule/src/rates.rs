@@ -2,15 +2,17 @@
 //!
 //! Rates are plain numbers in the unit of the capacities; with links of capacity 1 they are shares
 //! of the link rate. There are two kinds of problems. One is a matrix of pairs of hosts, limited by
-//! the hosts' own links ([`scale_both`], [`scale_down`], [`max_min_hosts`]). The other is a set of
-//! flows over any links ([`max_min`], [`MaxMin`], [`Proportional`]). All results are deterministic:
-//! the same calls give the same bits.
+//! the hosts' own links ([`scale_both`], [`scale_down`], [`max_min_hosts`], [`AllPairs`]). The
+//! other is a set of flows over any links ([`max_min`], [`MaxMin`], [`Proportional`]). All results
+//! are deterministic: the same calls give the same bits.
 
+mod all_pairs;
 mod fill;
 mod max_min;
 mod proportional;
 mod scale;
 
+pub use all_pairs::{AllPairs, Levels};
 pub use fill::{max_min, max_min_hosts};
 pub use max_min::MaxMin;
 pub use proportional::Proportional;

@@ -441,6 +441,11 @@ impl LiveAgent {
                         }
                     }
                     Output::Open(opening) => self.opened(now, &opening, class),
+                    Output::Rates(changes) => {
+                        for change in changes {
+                            self.opened(now, &change.opening(now), class);
+                        }
+                    }
                     Output::Close { destination, .. } => self.closed(now, destination),
                     Output::Retune(_) | Output::Log(_) => {}
                 }

@@ -4,17 +4,19 @@
 //! frames. See He Liu et al., "Circuit Switching Under the Radar with REACToR", NSDI 2014, sections
 //! 3 and 4.
 
+mod packets;
+
 use crate::agent::{Address, Agent, ClassFault, Event, Input, Output, Side};
 use crate::inbox::{Inbox, ReportCounters};
 use crate::message::{BacklogReport, Grants, Message, Pfc, Rates};
 use crate::numbering::circuit_class;
+use packets::PacketRates;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use timeplane_model::{
     Backlog, BacklogEntry, Bytes, Class, CoflowBacklog, Demand, Duration, Grant, HostId, LinkId, Matching, Medium,
     Rate, Round, Time, Trigger,
 };
 use timeplane_schedule::circuits::{CircuitParameters, CircuitScheduler, Configuration, Retune, Uptime, uptimes};
-use timeplane_schedule::rates;
 
 /// Configuration of a [`CircuitController`].
 #[derive(Clone, Debug, PartialEq)]
@@ -180,6 +182,8 @@ pub struct CircuitController {
     signals: u64,
     /// Wires that are down.
     dead: BTreeSet<u32>,
+    /// Rates of packets in the last period, and buffers to compute the next ones.
+    packets: PacketRates,
     counters: CircuitControllerCounters,
 }
 
@@ -200,6 +204,7 @@ impl CircuitController {
             number: 0,
             signals: 0,
             dead: BTreeSet::new(),
+            packets: PacketRates::default(),
             counters: CircuitControllerCounters::default(),
             config,
             scheduler,
@@ -284,9 +289,11 @@ impl CircuitController {
         // They are not used.
         let mut ups = uptimes(&plan, &self.config.circuits, self.standing.as_ref());
         ups.retain(|up| self.has_circuits(up.source) && self.has_circuits(up.destination));
-        let packets = self.packet_rates(&demand, &ups);
+        let mut packets = std::mem::take(&mut self.packets);
+        self.set_packet_rates(&mut packets, &demand, &ups);
         let limits = self.limits(&packets);
         if let Err(fault) = self.check(&ups, &packets, &limits) {
+            self.packets = packets;
             self.counters.refused += 1;
             out.push(Output::Log(Event::PlanRefused { round, fault: fault.into() }));
             return;
@@ -295,14 +302,18 @@ impl CircuitController {
         self.counters.configurations += plan.len() as u64;
         let slots = plan.len() as u32;
         out.push(Output::Log(Event::RoundPlanned { round, effective: begins, demand: demand.total(), slots }));
-        for (&(source, destination), &rate) in
-            packets.iter().filter(|((i, j), _)| demand.row(*i).bytes(*j) > Bytes::ZERO)
-        {
-            self.promised.push_back(Promise { source, destination, start: begins, end, rate });
+        for (source, row) in (0..).map(HostId).zip(demand.rows()) {
+            for destination in row.entries().iter().map(|e| e.destination) {
+                let rate = packets.get(source, destination);
+                if rate > Rate::ZERO {
+                    self.promised.push_back(Promise { source, destination, start: begins, end, rate });
+                }
+            }
         }
         self.announce(round, begins, report_at, computed, &ups, &limits);
         self.heartbeat(round, begins, heartbeat_at.max(computed), &packets);
         self.act(round, begins, &plan, &ups, &limits, out);
+        self.packets = packets;
     }
 
     /// Removes pairs whose rack has no circuit left, those with the least demand first.
@@ -382,78 +393,11 @@ impl CircuitController {
         plan
     }
 
-    /// Rates of pairs without a circuit in this period. The backlog is spread over the period. All
-    /// pairs get equal parts of a share of the rest, as future demand is unknown.
-    fn packet_rates(&self, demand: &Demand, ups: &[Uptime]) -> BTreeMap<(HostId, HostId), Rate> {
-        let c = &self.config;
-        let hosts = c.racks.len() as u32;
-        let capacity = c.circuits.packet.as_bps() as f64 * (1.0 - c.acknowledgements);
-        if capacity < 1.0 {
-            return BTreeMap::new();
-        }
-        let mut by_circuit = vec![false; (hosts * hosts) as usize];
-        for up in ups {
-            by_circuit[(up.source.0 * hosts + up.destination.0) as usize] = true;
-        }
-        let pairs = (0..hosts).flat_map(|i| (0..hosts).map(move |j| (i, j)));
-        let free = |&(i, j): &(u32, u32)| i != j && !by_circuit[(i * hosts + j) as usize];
-        let joined = |&(i, j): &(u32, u32)| self.dead.is_empty() || self.has_packets(HostId(i), HostId(j));
-        let pairs: Vec<(u32, u32)> = pairs.filter(free).filter(joined).collect();
-        let seconds = c.circuits.window.as_secs_f64();
-        let waits = |i: u32, j: u32| demand.row(HostId(i)).bytes(HostId(j)).get() as f64 * 8.0 / seconds;
-        let offer = |rate: &dyn Fn(u32, u32) -> f64| -> Vec<rates::Offered> {
-            pairs.iter().map(|&(i, j)| rates::Offered { source: i, destination: j, rate: rate(i, j) }).collect()
-        };
-        let all = vec![capacity; hosts as usize];
-        let first = rates::max_min_hosts(&rates::Hosts::new(all.clone(), all.clone()), &offer(&waits));
-        let (mut send, mut receive) = (all.clone(), all);
-        for (&(i, j), rate) in pairs.iter().zip(&first) {
-            send[i as usize] = (send[i as usize] - rate).max(0.0);
-            receive[j as usize] = (receive[j as usize] - rate).max(0.0);
-        }
-        for left in send.iter_mut().chain(&mut receive) {
-            *left *= c.unreported;
-        }
-        let second = rates::max_min_hosts(&rates::Hosts::new(send, receive), &offer(&|_, _| f64::INFINITY));
-        let rate = |a: &f64, b: &f64| Rate::bps((a + b).floor() as u64);
-        let given =
-            pairs.iter().zip(first.iter().zip(&second)).map(|(&(i, j), (a, b))| ((HostId(i), HostId(j)), rate(a, b)));
-        given.filter(|(_, r)| *r > Rate::ZERO).collect()
-    }
-
-    /// The rates of each host's circuits beside its packets: to send, and to receive.
-    fn limits(&self, packets: &BTreeMap<(HostId, HostId), Rate>) -> [Vec<Rate>; 2] {
-        let c = &self.config;
-        let hosts = c.racks.len();
-        let reserved = c.reserved(c.acknowledgements + SLACK);
-        let mut beside = [vec![reserved; hosts], vec![reserved; hosts]];
-        if c.limits {
-            for ((i, j), rate) in packets {
-                beside[0][i.index()] += rate.as_bps();
-                beside[1][j.index()] += rate.as_bps();
-            }
-        }
-        let room = |used: u64| Rate::bps(c.line.as_bps().saturating_sub(used).min(c.circuit.as_bps()));
-        beside.map(|side| side.into_iter().map(room).collect())
-    }
-
     /// Checks the rules of section 3.3 and returns the first violation.
-    fn check(
-        &self,
-        ups: &[Uptime],
-        packets: &BTreeMap<(HostId, HostId), Rate>,
-        limits: &[Vec<Rate>; 2],
-    ) -> Result<(), ClassFault> {
+    fn check(&self, ups: &[Uptime], packets: &PacketRates, limits: &[Vec<Rate>; 2]) -> Result<(), ClassFault> {
         let c = &self.config;
         let hosts = c.racks.len();
-        let mut sums = [vec![Rate::ZERO; hosts], vec![Rate::ZERO; hosts]];
-        for ((i, j), rate) in packets {
-            for (sum, host) in sums.iter_mut().zip([i, j]) {
-                let sum = &mut sum[host.index()];
-                *sum = Rate::bps(sum.as_bps().saturating_add(rate.as_bps()));
-            }
-        }
-        for (side, (sums, limits)) in SIDES.into_iter().zip(sums.iter().zip(limits)) {
+        for (side, (sums, limits)) in SIDES.into_iter().zip(packets.sums().iter().zip(limits)) {
             for ((host, &rate), &circuit) in (0u32..).map(HostId).zip(sums).zip(limits) {
                 if rate > c.circuits.packet {
                     return Err(ClassFault::Packets { host, side, rate, most: c.circuits.packet });
@@ -466,7 +410,7 @@ impl CircuitController {
         // In the order of starts, each circuit of a host must start after the one before has ended.
         let mut until = [vec![Duration::ZERO; hosts], vec![Duration::ZERO; hosts]];
         for &Uptime { source: source_host, destination, begin, end, .. } in ups {
-            if packets.contains_key(&(source_host, destination)) {
+            if packets.get(source_host, destination) > Rate::ZERO {
                 return Err(ClassFault::Both { source_host, destination });
             }
             for (side, (until, host)) in SIDES.into_iter().zip(until.iter_mut().zip([source_host, destination])) {
@@ -518,24 +462,27 @@ impl CircuitController {
     /// Sends the rates beside circuits for this period only, as the next circuits may leave no room
     /// for them. They come a little before the period, so that rates that stay are never
     /// interrupted. If the message is lost, the host's packets wait for the next one.
-    fn heartbeat(&mut self, round: Round, begins: Time, at: Time, packets: &BTreeMap<(HostId, HostId), Rate>) {
+    fn heartbeat(&mut self, round: Round, begins: Time, at: Time, packets: &PacketRates) {
         let c = &self.config;
         let lease = begins + c.circuits.window + c.margin;
         let hosts = c.racks.len() as u32;
-        let empty = Rates { epoch: c.epoch, round, lease, rates: Vec::new() };
-        let mut messages = vec![empty; hosts as usize];
         let others = u64::from(hosts) - 1;
-        let for_acks = (c.circuits.packet.as_bps() as f64 * c.acknowledgements) as u64 / others.max(1);
-        for i in 0..hosts {
-            let rates = &mut messages[i as usize].rates;
-            for j in (0..hosts).filter(|&j| j != i) {
-                let (source, destination) = (HostId(i), HostId(j));
-                rates.extend(packets.get(&(source, destination)).map(|&r| (destination, Class(0), r)));
-                if for_acks > 0 {
-                    rates.push((destination, ACKNOWLEDGEMENTS, Rate::bps(for_acks)));
+        let for_acks = Rate::bps((c.circuits.packet.as_bps() as f64 * c.acknowledgements) as u64 / others.max(1));
+        let message = |source: HostId| {
+            let has_rates = packets.sums()[0][source.index()] > Rate::ZERO;
+            let each = usize::from(has_rates) + usize::from(for_acks > Rate::ZERO);
+            let mut rates = Vec::with_capacity(each * others as usize);
+            for (destination, &rate) in (0..).map(HostId).zip(packets.row(source)) {
+                if rate > Rate::ZERO {
+                    rates.push((destination, Class(0), rate));
+                }
+                if for_acks > Rate::ZERO && destination != source {
+                    rates.push((destination, ACKNOWLEDGEMENTS, for_acks));
                 }
             }
-        }
+            Rates { epoch: c.epoch, round, lease, rates }
+        };
+        let messages = (0..hosts).map(HostId).map(message).collect();
         self.at(at, Action::Heartbeat(messages));
     }
 

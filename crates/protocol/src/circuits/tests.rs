@@ -3,7 +3,9 @@
 //! Each test looks into one step of planning.
 
 use super::*;
+use proptest::prelude::*;
 use timeplane_schedule::circuits::CoverAll;
+use timeplane_schedule::rates::{Hosts, Offered, max_min_hosts};
 
 const PERIOD: Duration = Duration::from_us(3000);
 
@@ -47,6 +49,12 @@ fn demand() -> Demand {
     demand
 }
 
+fn rates_of(controller: &CircuitController, demand: &Demand, ups: &[Uptime]) -> PacketRates {
+    let mut packets = PacketRates::default();
+    controller.set_packet_rates(&mut packets, demand, ups);
+    packets
+}
+
 /// The open time of the only configuration, the limit of host 0 to send, and its rates to hosts
 /// 2 and 3.
 fn planned(limits: bool, unreported: f64) -> (Duration, Rate, [Rate; 2]) {
@@ -56,10 +64,10 @@ fn planned(limits: bool, unreported: f64) -> (Duration, Rate, [Rate; 2]) {
     let plan = controller.scheduler.plan(&demand, &parameters, None).unwrap();
     assert_eq!(plan.len(), 1);
     let ups = uptimes(&plan, &parameters, None);
-    let packets = controller.packet_rates(&demand, &ups);
+    let packets = rates_of(&controller, &demand, &ups);
     let [send, receive] = controller.limits(&packets);
     assert_eq!(controller.check(&ups, &packets, &[send.clone(), receive]), Ok(()));
-    let to = |h| packets.get(&(HostId(0), HostId(h))).copied().unwrap_or(Rate::ZERO);
+    let to = |h| packets.get(HostId(0), HostId(h));
     (plan[0].open, send[0], [to(2), to(3)])
 }
 
@@ -93,9 +101,7 @@ fn circuits_get_what_is_not_kept_open_for_packets() {
 fn a_broken_rule_is_named_with_its_hosts() {
     let controller = controller(true, 0.0);
     let limits = |gbps| [vec![Rate::gbps(gbps); 4], vec![Rate::gbps(gbps); 4]];
-    let rates = |all: &[(u32, u32, u64)]| {
-        all.iter().map(|&(i, j, gbps)| ((HostId(i), HostId(j)), Rate::gbps(gbps))).collect::<BTreeMap<_, _>>()
-    };
+    let rates = |all: &[(u32, u32, u64)]| PacketRates::of(4, all.iter().map(|&(i, j, gbps)| (i, j, Rate::gbps(gbps))));
     let up = |source, destination, begin, end| Uptime {
         source: HostId(source),
         destination: HostId(destination),
@@ -139,4 +145,83 @@ fn a_refused_period_says_why() {
     });
     let why = "no circuits can be scheduled: a dark time of 3 ms leaves nothing of a window of 3 ms";
     assert_eq!(refused, Some((1, why.to_owned())));
+}
+
+/// Rates of packets pair by pair, as the definition has them.
+fn simple_rates(controller: &CircuitController, demand: &Demand, ups: &[Uptime]) -> BTreeMap<(HostId, HostId), Rate> {
+    let c = &controller.config;
+    let hosts = c.racks.len() as u32;
+    let capacity = c.circuits.packet.as_bps() as f64 * (1.0 - c.acknowledgements);
+    let has_circuit = |i, j| ups.iter().any(|up| (up.source.0, up.destination.0) == (i, j));
+    let pairs: Vec<(u32, u32)> = (0..hosts)
+        .flat_map(|i| (0..hosts).map(move |j| (i, j)))
+        .filter(|&(i, j)| i != j && !has_circuit(i, j) && controller.has_packets(HostId(i), HostId(j)))
+        .collect();
+    let seconds = c.circuits.window.as_secs_f64();
+    let backlog = |i: u32, j: u32| demand.row(HostId(i)).bytes(HostId(j)).get() as f64 * 8.0 / seconds;
+    let offer = |rate: &dyn Fn(u32, u32) -> f64| -> Vec<Offered> {
+        pairs.iter().map(|&(i, j)| Offered { source: i, destination: j, rate: rate(i, j) }).collect()
+    };
+    let all = vec![capacity; hosts as usize];
+    let first = max_min_hosts(&Hosts::new(all.clone(), all.clone()), &offer(&backlog));
+    let (mut send, mut receive) = (all.clone(), all);
+    for (&(i, j), rate) in pairs.iter().zip(&first) {
+        send[i as usize] = (send[i as usize] - rate).max(0.0);
+        receive[j as usize] = (receive[j as usize] - rate).max(0.0);
+    }
+    for left in send.iter_mut().chain(&mut receive) {
+        *left *= c.unreported;
+    }
+    let second = max_min_hosts(&Hosts::new(send, receive), &offer(&|_, _| f64::INFINITY));
+    let both = first.iter().zip(&second).map(|(a, b)| Rate::bps((a + b).floor() as u64));
+    pairs.iter().map(|&(i, j)| (HostId(i), HostId(j))).zip(both).filter(|(_, rate)| *rate > Rate::ZERO).collect()
+}
+
+proptest! {
+    /// Rates are those of the definition to the last bit, also from used buffers.
+    #[test]
+    fn rates_of_packets_are_those_of_their_definition(
+        periods in prop::collection::vec(
+            (
+                prop::collection::vec((0u32..4, 0u32..4, 0u64..6), 0..8),
+                prop::collection::vec((0u32..4, 0u32..4), 0..3),
+                prop::collection::vec(0u32..16, 0..3),
+            ),
+            1..3,
+        ),
+        unreported in prop_oneof![Just(0.0), Just(1.0), 0.0f64..1.0],
+    ) {
+        let mut packets = PacketRates::default();
+        for (backlogs, circuits, dead) in periods {
+            let mut controller = controller(true, unreported);
+            controller.dead = dead.into_iter().collect();
+            let mut demand = Demand::none(4);
+            for host in 0..4 {
+                let of = backlogs.iter().filter(|b| b.0 == host && b.1 != host);
+                let bytes = |rate: u64| Rate::bps(rate * 2_345_678_901).bytes_in(PERIOD);
+                demand.set_row(HostId(host), Backlog::of_bytes(of.map(|b| (HostId(b.1), bytes(b.2)))));
+            }
+            let ups: Vec<Uptime> = circuits
+                .into_iter()
+                .filter(|(i, j)| i != j)
+                .map(|(i, j)| Uptime {
+                    source: HostId(i),
+                    destination: HostId(j),
+                    begin: Duration::ZERO,
+                    end: PERIOD,
+                })
+                .collect();
+            controller.set_packet_rates(&mut packets, &demand, &ups);
+            let simple = simple_rates(&controller, &demand, &ups);
+            let mut sums = [[0u64; 4]; 2];
+            for (i, j) in (0..4).flat_map(|i| (0..4).map(move |j| (HostId(i), HostId(j)))) {
+                let want = simple.get(&(i, j)).copied().unwrap_or_default();
+                prop_assert_eq!(packets.get(i, j), want, "{:?} to {:?}", i, j);
+                sums[0][i.index()] += want.as_bps();
+                sums[1][j.index()] += want.as_bps();
+            }
+            let found = packets.sums().each_ref().map(|side| side.iter().map(|r| r.as_bps()).collect::<Vec<_>>());
+            prop_assert_eq!(found, sums.map(|side| side.to_vec()));
+        }
+    }
 }

@@ -173,6 +173,7 @@ impl World {
                     }
                     Output::Send { to, message } => self.post(Address::Host(HostId(h as u32)), to, &message),
                     Output::Open(opening) => self.open(h, &opening),
+                    Output::Rates(changes) => changes.iter().for_each(|c| self.open(h, &c.opening(clock))),
                     Output::Close { .. } | Output::Retune(_) => panic!("nothing here has circuits or opens by signals"),
                     Output::Log(_) => {}
                 }

@@ -133,8 +133,7 @@ impl State {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Filling {
     links: Vec<State>,
-    /// A heap, lowest first: links with a lower bound of their level, as levels only rise.
-    heap: Vec<(f64, u32)>,
+    heap: Lowest,
     /// Flows to settle next.
     settled: Vec<u32>,
 }
@@ -151,29 +150,26 @@ impl Filling {
             }
         }
         self.links.clear();
-        self.heap.clear();
+        self.heap.begin();
         for (l, &left) in (0..).zip(network.capacity()) {
             let (weight, flows) = network.load(l);
             let state = State { left, weight, flows };
             self.links.push(state);
             if flows > 0 {
-                self.heap.push((state.level(), l));
+                self.heap.push(state.level(), l);
             }
         }
-        for i in (0..self.heap.len() / 2).rev() {
-            self.sift_down(i);
-        }
+        self.heap.arrange();
         let any_demand = network.any_demand();
-        while let Some(&(seen, link)) = self.heap.first() {
+        while let Some((seen, link)) = self.heap.first() {
             let state = self.links[link as usize];
             if state.flows == 0 {
-                self.pop();
+                self.heap.pop();
                 continue;
             }
             let level = state.level();
             if level > seen {
-                self.heap[0].0 = level;
-                self.sift_down(0);
+                self.heap.raise(level);
                 continue;
             }
             if any_demand && self.settle_demands(network, link, level, rates) {
@@ -189,7 +185,7 @@ impl Filling {
                 let rate = (network.weight(f) * level).min(network.demand(f));
                 self.settle(network, f, rate, rates);
             }
-            self.pop();
+            self.heap.pop();
         }
     }
 
@@ -216,8 +212,45 @@ impl Filling {
             state.flows -= 1;
         }
     }
+}
 
-    fn pop(&mut self) {
+/// A heap of links with a lower bound of their level, lowest first. Levels only rise.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Lowest {
+    heap: Vec<(f64, u32)>,
+}
+
+impl Lowest {
+    /// Removes all links.
+    pub(super) fn begin(&mut self) {
+        self.heap.clear();
+    }
+
+    /// Adds a link; [`arrange`](Self::arrange) follows.
+    pub(super) fn push(&mut self, level: f64, link: u32) {
+        self.heap.push((level, link));
+    }
+
+    /// Puts the links in the order of a heap.
+    pub(super) fn arrange(&mut self) {
+        for i in (0..self.heap.len() / 2).rev() {
+            self.sift_down(i);
+        }
+    }
+
+    /// The link that seems lowest.
+    pub(super) fn first(&self) -> Option<(f64, u32)> {
+        self.heap.first().copied()
+    }
+
+    /// The level of the first link is higher than it seemed.
+    pub(super) fn raise(&mut self, level: f64) {
+        self.heap[0].0 = level;
+        self.sift_down(0);
+    }
+
+    /// Removes the first link.
+    pub(super) fn pop(&mut self) {
         self.heap.swap_remove(0);
         self.sift_down(0);
     }

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use timeplane_schedule::rates::{
-    Flows, Hosts, MaxMin, Offered, Proportional, max_min, max_min_hosts, scale_both, scale_down,
+    AllPairs, Flows, Hosts, MaxMin, Offered, Proportional, max_min, max_min_hosts, scale_both, scale_down,
 };
 
 const ROUNDING: f64 = 1e-9;
@@ -177,6 +177,40 @@ impl Problem {
     }
 }
 
+/// Hosts, pairs that are left out, and demands of some of the others.
+#[derive(Clone, Debug)]
+struct Sparse {
+    hosts: Hosts,
+    without: Vec<(u32, u32)>,
+    offered: Vec<Offered>,
+}
+
+fn sparse() -> impl Strategy<Value = Sparse> {
+    let capacity = || prop_oneof![Just(0.0), Just(1.0), Just(0.3), 0.0f64..2.0];
+    let hosts = (1u32..14).prop_flat_map(move |n| {
+        let side = || prop::collection::vec(capacity(), n as usize);
+        (
+            side(),
+            side(),
+            prop::collection::vec((0..n, 0..n), 0..30),
+            prop::collection::vec((0..n, 0..n, 0u32..12), 0..30),
+        )
+    });
+    hosts.prop_map(|(send, receive, mut without, asked)| {
+        without.retain(|p| p.0 != p.1);
+        without.sort_unstable();
+        without.dedup();
+        let mut offered: Vec<Offered> = asked
+            .into_iter()
+            .filter(|&(i, j, _)| i != j && !without.contains(&(i, j)))
+            .map(|(source, destination, tenths)| Offered { source, destination, rate: f64::from(tenths) / 10.0 })
+            .collect();
+        offered.sort_by_key(|o| (o.source, o.destination));
+        offered.dedup_by_key(|o| (o.source, o.destination));
+        Sparse { hosts: Hosts::new(send, receive), without, offered }
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
@@ -223,6 +257,36 @@ proptest! {
         let rates = max_min_hosts(&hosts, &offered);
         assert_sub_stochastic(&hosts, &offered, &rates);
         problem.assert_max_min(&rates);
+    }
+
+    /// Few capacities and demands, so that many are equal. The buffers of the first problem are
+    /// used again for the second one.
+    #[test]
+    fn all_pairs_have_the_rates_of_their_matrix(problems in prop::collection::vec(sparse(), 1..3)) {
+        let mut all = AllPairs::default();
+        for Sparse { hosts, without, offered } in problems {
+            let n = hosts.len() as u32;
+            let pairs: Vec<(u32, u32)> = (0..n).flat_map(|i| (0..n).map(move |j| (i, j)))
+                .filter(|p| p.0 != p.1 && !without.contains(p)).collect();
+            let matrix = |rate: &dyn Fn((u32, u32)) -> f64| -> Vec<Offered> {
+                pairs.iter().map(|&p| Offered { source: p.0, destination: p.1, rate: rate(p) }).collect()
+            };
+            let asked = |p| offered.iter().find(|o| (o.source, o.destination) == p).map_or(0.0, |o| o.rate);
+            all.leave_out(n, &without);
+            let mut rates = vec![];
+            all.demanded(&hosts, &offered, &mut rates);
+            let given = |p| offered.iter().position(|o| (o.source, o.destination) == p).map_or(0.0, |at| rates[at]);
+            for (p, want) in pairs.iter().zip(max_min_hosts(&hosts, &matrix(&asked))) {
+                prop_assert_eq!(given(*p).to_bits(), want.to_bits(), "{:?}: {} instead of {}", p, given(*p), want);
+            }
+            let levels = all.unlimited(&hosts);
+            for (p, want) in pairs.iter().zip(max_min_hosts(&hosts, &matrix(&|_| f64::INFINITY))) {
+                let have = levels.rate(p.0, p.1);
+                prop_assert_eq!(have.to_bits(), want.to_bits(), "{:?}: {} instead of {}", p, have, want);
+                let (a, b) = (levels.sender(p.0), levels.receiver(p.1));
+                prop_assert_eq!(have, if a.0 < b.0 { a.1 } else { b.1 });
+            }
+        }
     }
 
     /// Flows are added, removed and changed; rates are those of a new instance.

@@ -28,9 +28,11 @@ struct Port {
 pub struct Circuits {
     /// By port: the link from its rack.
     up: Vec<LinkId>,
-    /// By link from a rack: its port.
-    port_of: BTreeMap<u32, u32>,
+    /// By link: its port, if it comes from a rack.
+    port_of: Vec<Option<u32>>,
     ports: Vec<Port>,
+    /// By port: its rack switch.
+    tor_of: Vec<u32>,
     /// By rack switch: its ports.
     of_tor: BTreeMap<u32, Vec<u32>>,
     /// By host: its switch.
@@ -53,11 +55,14 @@ impl Circuits {
         let links = fabric.links().iter().enumerate().filter(|(_, l)| l.to == switch);
         let up: Vec<LinkId> = links.map(|(i, _)| LinkId(i as u32)).collect();
         let mut of_tor: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        let mut port_of = vec![None; fabric.links().len()];
         for (port, &link) in up.iter().enumerate() {
+            port_of[link.index()] = Some(port as u32);
             of_tor.entry(fabric.link(link).from.0).or_default().push(port as u32);
         }
         Some(Self {
-            port_of: up.iter().enumerate().map(|(p, l)| (l.0, p as u32)).collect(),
+            port_of,
+            tor_of: up.iter().map(|&link| fabric.link(link).from.0).collect(),
             ports: vec![Port { to: None, since: SimTime::ZERO }; up.len()],
             of_tor,
             tor: (0..fabric.hosts()).map(|h| fabric.link(fabric.uplink(HostId(h))).to.0).collect(),
@@ -134,14 +139,14 @@ impl Circuits {
     pub fn uplink(&self, source: HostId, destination: HostId) -> Option<LinkId> {
         let (port, _) = self.port.get(source.index()).copied().flatten()?;
         let to = self.ports[port as usize].to?;
-        let leads = self.of_tor.get(&self.tor[destination.index()])?.contains(&to);
+        let leads = self.tor_of[to as usize] == self.tor[destination.index()];
         leads.then_some(self.up[port as usize])
     }
 
     /// The link on which a packet leaves. Its last bit arrives at `at`, after `line` of line time.
     /// `None` if the port was dark in that time.
     pub fn cross(&self, at: SimTime, link: u32, line: Duration) -> Option<LinkId> {
-        let port = self.ports[*self.port_of.get(&link)? as usize];
+        let port = self.ports[self.port_of[link as usize]? as usize];
         let out = self.up[port.to? as usize];
         // The other direction of the wire of that port.
         (port.since <= at - line).then_some(LinkId(out.0 ^ 1))

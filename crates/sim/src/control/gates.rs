@@ -8,13 +8,13 @@ use super::nodes::Nodes;
 use super::slots::{PlannedSlot, Slots};
 use crate::circuit::switch::CIRCUIT;
 use crate::engine::time::SimTime;
-use crate::hosts::nic::GateOpening;
+use crate::hosts::nic::{GateOpening, RateUpdate};
 use crate::network::Network;
 use crate::record::grants::Grants;
 use std::collections::BTreeMap;
 use timeplane_assembly::{GrantRecord, PlanTerms};
 use timeplane_model::{Bytes, Duration, Fabric, HostId, Medium, Rate};
-use timeplane_protocol::Opening;
+use timeplane_protocol::{Opening, RateChange};
 use timeplane_results::Recorder;
 
 /// How a gate was opened.
@@ -104,10 +104,38 @@ impl Gates {
         }
     }
 
+    /// Replaces rates of a host's queues at once. `false` if each is an opening that tables record,
+    /// or that ends with a slot.
+    pub fn set_rates(
+        &mut self,
+        at: SimTime,
+        host: u32,
+        changes: &[RateChange],
+        clocks: &Clocks,
+        network: &mut Network,
+    ) -> bool {
+        if self.in_slot(false) || self.grants.is_some() || network.capture.is_some() {
+            return false;
+        }
+        let clock = clocks.of(host);
+        let update = |c: &RateChange| RateUpdate {
+            queue: (c.destination.0, c.class.0),
+            rate: c.rate,
+            until: clock.truth(c.until),
+        };
+        network.pace(at, host, changes.iter().map(update));
+        true
+    }
+
+    /// Whether an opening ends with a slot. A slot's rate carries no more in its time, except that
+    /// its first packet leaves at once. Rates alongside circuits need no signal and hold until the
+    /// next ones.
+    fn in_slot(&self, by_signal: bool) -> bool {
+        self.slack.is_some() && (by_signal || !self.opens_early)
+    }
+
     fn opening_of(&self, at: SimTime, until: SimTime, host: u32, opening: &Opening, by_signal: bool) -> GateOpening {
-        // A slot's rate carries no more in its time, except that its first packet leaves at once.
-        // Rates alongside circuits need no signal and hold until the next ones.
-        let in_slot = self.slack.is_some() && (by_signal || !self.opens_early);
+        let in_slot = self.in_slot(by_signal);
         let rate = opening.rate.or(self.shares_links.then(|| self.line[host as usize]));
         let most = rate.filter(|_| in_slot).map_or(u64::MAX, |rate| rate.bytes_in(until - at).get());
         GateOpening {
@@ -129,7 +157,6 @@ impl Gates {
             },
             sent: 0,
             eligible: at,
-            owes: false,
         }
     }
 

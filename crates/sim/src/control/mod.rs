@@ -276,7 +276,8 @@ impl Controllers {
     ) -> Option<Backlog> {
         let by_signal = matches!(input, Input::Message { message: Message::Pfc(_), .. });
         let mut outputs = std::mem::take(&mut self.outputs);
-        self.agents.get(node).handle(self.clocks.of(node).read(at), input, &mut outputs);
+        let now = self.clocks.of(node).read(at);
+        self.agents.get(node).handle(now, input, &mut outputs);
         let mut backlog = None;
         for output in outputs.drain(..) {
             match output {
@@ -287,6 +288,12 @@ impl Controllers {
                     self.channel.schedule(opens, node, Delivery::Open(opening, SimTime::MAX));
                 }
                 Output::Open(opening) => self.open(at, node, &opening, Trigger::Clock, network, ends),
+                Output::Rates(changes) if self.gates.set_rates(at, node, &changes, &self.clocks, network) => {}
+                Output::Rates(changes) => {
+                    for opening in changes.iter().map(|change| change.opening(now)) {
+                        self.open(at, node, &opening, Trigger::Clock, network, ends);
+                    }
+                }
                 Output::Close { destination, class } => {
                     let closes = self.channel.signals.off(at, node);
                     self.channel.close_pending(closes, node, (destination, class));

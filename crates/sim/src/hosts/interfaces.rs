@@ -9,7 +9,7 @@ use crate::engine::event::EventKind;
 use crate::engine::time::SimTime;
 use crate::hosts::endpoints::{Endpoints, FlowQueue, Offer, Service};
 use crate::hosts::fair_queue::FairQueue;
-use crate::hosts::nic::{GateOpening, Nic, QueueId};
+use crate::hosts::nic::{Bucket, GateOpening, Nic, QueueId, RateUpdate};
 use crate::hosts::receive::ReceiveBuffer;
 use crate::hosts::turns::Quanta;
 use crate::network::News;
@@ -55,6 +55,9 @@ pub struct Interfaces {
     pub watch: QueueWatch,
     /// By host, where receive buffers are bounded.
     pub(crate) receive: Vec<ReceiveBuffer>,
+    /// Buffers for new rates.
+    updates: Vec<RateUpdate>,
+    buckets: Vec<Bucket>,
 }
 
 impl Interfaces {
@@ -77,6 +80,8 @@ impl Interfaces {
             turns: turns.is_some(),
             watch: QueueWatch::Never,
             receive: Vec::new(),
+            updates: Vec::new(),
+            buckets: Vec::new(),
         }
     }
 
@@ -245,6 +250,21 @@ impl Interfaces {
         let ended = nics[host as usize].open(now, opening);
         self.wake(wires, now, host);
         ended
+    }
+
+    /// Replaces rates of a host's queues, in the order of queues.
+    pub(crate) fn pace(
+        &mut self,
+        wires: &mut Wires,
+        now: SimTime,
+        host: u32,
+        updates: impl Iterator<Item = RateUpdate>,
+    ) {
+        let Some(nics) = &mut self.nics else { return };
+        self.updates.clear();
+        self.updates.extend(updates);
+        nics[host as usize].pace(now, &self.updates, &mut self.buckets);
+        self.wake(wires, now, host);
     }
 
     /// A gate of a host closes at `at`.

@@ -1,11 +1,11 @@
-//! Interfaces that are free: which packet leaves, and when they are served again.
+//! Interfaces that are free or have new rates: which packet leaves, and when they are served again.
 //!
 //! A plain interface is not served: its packets are on its link already.
 
 use crate::engine::time::SimTime;
 use crate::hosts::endpoints::{Endpoints, Timers};
 use crate::hosts::fair_queue::Turn;
-use crate::hosts::nic::Served;
+use crate::hosts::nic::{RateUpdate, Served};
 use crate::network::Network;
 use crate::network::packet::Packet;
 
@@ -17,6 +17,12 @@ impl Timers for Network {
 }
 
 impl Network {
+    /// Replaces rates of a host's queues, in the order of queues.
+    pub fn pace(&mut self, now: SimTime, host: u32, updates: impl Iterator<Item = RateUpdate>) {
+        self.disturb(now, host);
+        self.interfaces.pace(&mut self.wires, now, host, updates);
+    }
+
     /// An interface that serves flows in turn may be free.
     #[inline(never)]
     fn serve_in_turn(&mut self, now: SimTime, host: u32, ends: &mut Endpoints) {

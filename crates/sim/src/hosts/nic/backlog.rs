@@ -3,7 +3,7 @@
 //! A TCP flow that hands over its segments in turn counts with those that it could send now,
 //! although they wait in its socket.
 
-use super::{GateOpening, Nic, Queue};
+use super::{Bucket, Nic, Queue};
 use crate::engine::time::SimTime;
 use crate::hosts::endpoints::Endpoints;
 use crate::hosts::flow::{FlowKey, NONE};
@@ -28,8 +28,8 @@ impl Nic {
         };
         // Bytes that are sent and not paid for count as backlog, or their share would be given away
         // twice.
-        let reported = |w: &&GateOpening| self.unreported != Some(w.queue.1);
-        let owing = self.rates.iter().filter(|w| w.owes && !self.queues.contains_key(&w.queue)).filter(reported);
+        let reported = |w: &&Bucket| self.unreported != Some(w.queue.1);
+        let owing = self.rates.owing().filter(|w| !self.queues.contains_key(&w.queue)).filter(reported);
         let owed = owing.map(|w| (w.queue.0, (0, w.owed_bits(now).div_ceil(8_000_000_000_000) as u64)));
         let gated = self.queues.iter().filter(|(id, _)| self.unreported != Some(id.1));
         let waiting = gated.map(|(id, q)| {

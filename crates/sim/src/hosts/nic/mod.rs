@@ -9,9 +9,11 @@
 //! turn, so that no window waits here.
 
 mod backlog;
+mod buckets;
 mod opening;
 mod queue;
 
+pub use buckets::{Bucket, RateUpdate};
 pub use opening::{GateOpening, Train};
 
 use crate::engine::time::SimTime;
@@ -20,10 +22,12 @@ use crate::hosts::flow::FlowKey;
 use crate::hosts::turns::Quanta;
 use crate::network::link::LinkState;
 use crate::network::packet::Packet;
+use buckets::Buckets;
 use queue::{Flows, Queue, take_turn};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ops::Bound;
-use timeplane_model::{Bytes, Duration, Rate};
+use timeplane_model::{Bytes, Rate};
 use timeplane_scenario::{Discipline, Nic as NicSpec};
 
 /// A queue of an interface: destination and class.
@@ -41,9 +45,8 @@ pub struct Nic {
     turns: Option<Quanta>,
     queues: BTreeMap<QueueId, Queue>,
     openings: Vec<GateOpening>,
-    /// Windows with a rate, in the order of queues. A queue has at most one that a signal opened,
-    /// and one other.
-    rates: Vec<GateOpening>,
+    /// Rates of queues that hold until they are replaced.
+    rates: Buckets,
     /// The last train that has left or is leaving.
     train: Option<Train>,
     /// Classes that the network has paused, one bit each.
@@ -103,7 +106,7 @@ impl Nic {
             turns,
             queues: BTreeMap::new(),
             openings: vec![],
-            rates: vec![],
+            rates: Buckets::default(),
             train: None,
             paused: 0,
             armed: SimTime::MAX,
@@ -147,8 +150,19 @@ impl Nic {
     }
 
     fn queue(&mut self, id: QueueId) -> &mut Queue {
-        let turns = self.turns;
-        self.queues.entry(id).or_insert_with(|| Queue::new(turns))
+        match self.queues.entry(id) {
+            Entry::Occupied(queue) => queue.into_mut(),
+            Entry::Vacant(place) => {
+                self.rates.fill(id);
+                place.insert(Queue::new(self.turns))
+            }
+        }
+    }
+
+    /// Removes an empty queue.
+    fn drop_queue(&mut self, id: QueueId) {
+        self.queues.remove(&id);
+        self.rates.empty(id);
     }
 
     /// A flow holds bytes for a destination; nothing changes where it is queued already. Whether
@@ -193,7 +207,7 @@ impl Nic {
         let credit = queue.withdraw(key);
         let empty = queue.is_empty();
         if empty {
-            self.queues.remove(&id);
+            self.drop_queue(id);
         }
         (credit, empty)
     }
@@ -201,7 +215,7 @@ impl Nic {
     /// A gate opens. Returns the openings that have ended.
     pub fn open(&mut self, now: SimTime, opening: GateOpening) -> Vec<GateOpening> {
         if let Some(rate) = opening.rate.filter(|_| !opening.paced) {
-            self.pace(now, opening, rate);
+            self.rates.pace(now, Bucket::of(&opening, rate), |queue| self.queues.contains_key(&queue));
             return Vec::new();
         }
         let mut ended = self.expire(now);
@@ -232,42 +246,24 @@ impl Nic {
         ended
     }
 
-    /// Replaces the rate of a queue. What its bucket still holds drains at the new rate.
-    fn pace(&mut self, now: SimTime, mut opening: GateOpening, mut rate: Rate) {
-        let at = self.rates.binary_search_by_key(&(opening.queue, opening.by_signal), |w| (w.queue, w.by_signal));
-        if let Ok(i) = at {
-            let old = &self.rates[i];
-            opening.owes = old.owes;
-            let owed = old.owed_bits(now);
-            if owed > 0 {
-                // A debt stays where there is no rate to pay it with: it is kept at 1 b/s.
-                rate = rate.max(Rate::bps(1));
-                opening.rate = Some(rate);
-                let wait = owed.div_ceil(u128::from(rate.as_bps()));
-                opening.eligible = now + Duration::from_ps(i64::try_from(wait).unwrap_or(i64::MAX / 4));
-            } else if rate > Rate::ZERO {
-                // A packet that is overdue stays overdue by the bits that it could have sent, not
-                // by more at a higher rate.
-                let overdue = (now - old.eligible).as_ps() as u128;
-                let bits = overdue * u128::from(old.rate.map_or(0, Rate::as_bps));
-                let since = (bits / u128::from(rate.as_bps())).min(overdue);
-                opening.eligible = now - Duration::from_ps(since as i64);
-            }
+    /// Replaces the rates of queues by the clock, in their order. `spare` is a buffer.
+    pub fn pace(&mut self, now: SimTime, updates: &[RateUpdate], spare: &mut Vec<Bucket>) {
+        let has_backlog = |queue| self.queues.contains_key(&queue);
+        if self.rates.are_many(updates.len()) {
+            return self.rates.pace_all(now, updates, has_backlog, spare);
         }
-        match at {
-            Ok(i) if rate == Rate::ZERO => drop(self.rates.remove(i)),
-            Ok(i) => self.rates[i] = opening,
-            Err(_) if rate == Rate::ZERO => {}
-            Err(i) => self.rates.insert(i, opening),
+        for update in updates {
+            self.rates.pace(now, Bucket::by_clock(now, *update), has_backlog);
         }
     }
 
     /// Starts no more frames of a queue from `at` on, in its current openings.
     pub fn close(&mut self, at: SimTime, queue: QueueId) {
-        let openings = self.openings.iter_mut().chain(&mut self.rates);
+        let openings = self.openings.iter_mut();
         for opening in openings.filter(|w| w.by_signal && w.queue == queue && w.from <= at) {
             opening.closes = opening.closes.min(at);
         }
+        self.rates.close(at, queue);
     }
 
     /// Removes and returns the openings that have ended at `now`.
@@ -386,51 +382,24 @@ impl Nic {
         let paced = self.openings.iter().filter(|w| w.is_open(now) && w.eligible > now && w.eligible < w.until);
         let waiting = paced.filter(|w| self.queues.contains_key(&w.queue));
         let wait = waiting.map(|w| w.eligible).min().unwrap_or(SimTime::MAX).min(outside);
-        let (best, wait) = self.next_rate(now, wait);
-        let queues = self.queues.len();
-        let sent = best.and_then(|i| {
-            let w = self.rates[i];
-            let largest = link.payload_within(rate.bytes_in(w.until - now).get());
-            let Taken { mut packet, emptied, last } = self.take(now, w.queue, largest, link, ends, timers)?;
-            w.route(&mut packet);
-            // Where another packet was in the way, the bucket has drained meanwhile. It never holds
-            // more than the credit of one packet.
-            let line = w.rate?.time_for(Bytes::new(u64::from(link.wire(packet.bytes))));
-            let since = if now - w.eligible < line { w.eligible } else { now };
-            self.rates[i].eligible = since + line;
-            self.rates[i].owes = last;
-            Some(Served::Packet { packet, emptied, last: false })
-        });
-        if sent.is_none() && self.queues.len() < queues {
-            // Flows of that queue had nothing to send any more.
-            return self.serve_gated(now, link, rate, ends, timers);
-        }
-        sent.unwrap_or(if wait == SimTime::MAX { Served::Idle } else { Served::Wait(wait) })
-    }
-
-    /// The rate that has waited longest to send, if one may send now; otherwise when the next one
-    /// may, at the latest `wait`. Rates that have paid for their last packets owe nothing then.
-    fn next_rate(&mut self, now: SimTime, mut wait: SimTime) -> (Option<usize>, SimTime) {
-        let mut best: Option<(SimTime, usize)> = None;
-        let paused = self.paused;
-        for (i, w) in self.rates.iter_mut().enumerate() {
-            let waits = self.queues.contains_key(&w.queue);
-            if waits && paused & 1 << (w.queue.1 & 7) != 0 {
-                continue;
+        self.drained |= self.rates.settle(now);
+        if let Some(bucket) = self.rates.next(now, self.paused) {
+            let largest = link.payload_within(rate.bytes_in(bucket.until - now).get());
+            let queues = self.queues.len();
+            if let Some(Taken { mut packet, emptied, last }) = self.take(now, bucket.queue, largest, link, ends, timers)
+            {
+                bucket.route(&mut packet);
+                let wire = Bytes::new(u64::from(link.wire(packet.bytes)));
+                self.rates.sent(now, &bucket, wire, last);
+                return Served::Packet { packet, emptied, last: false };
             }
-            if !waits && !w.owes || w.is_over(now) {
-                continue;
-            }
-            if w.eligible > now {
-                wait = wait.min(w.eligible);
-            } else if !waits {
-                w.owes = false;
-                self.drained = true;
-            } else if best.is_none_or(|b| w.eligible < b.0) {
-                best = Some((w.eligible, i));
+            if self.queues.len() < queues {
+                // Flows of that queue had nothing to send any more.
+                return self.serve_gated(now, link, rate, ends, timers);
             }
         }
-        (best.map(|b| b.1), wait)
+        let wait = self.rates.next_time(now, wait, self.paused);
+        if wait == SimTime::MAX { Served::Idle } else { Served::Wait(wait) }
     }
 
     /// Serves the background queues outside of all gates: the packet, or when one may be sent.
@@ -474,7 +443,7 @@ impl Nic {
 
     /// When an empty queue with a rate will have paid for its last packet.
     pub fn next_drain(&self) -> Option<SimTime> {
-        self.rates.iter().filter(|w| w.owes).map(|w| w.eligible).min()
+        self.rates.next_drain()
     }
 
     /// The queue to serve where no gate decides.
@@ -541,7 +510,7 @@ impl Nic {
         };
         let last = queue.is_empty();
         if last {
-            self.queues.remove(&id);
+            self.drop_queue(id);
             self.drained |= packet.is_none();
         }
         packet.map(|packet| Taken { packet, emptied, last })
@@ -562,12 +531,18 @@ impl Nic {
         self.armed = STOPPED;
         self.burst = None;
         let lost = self.queues.values_mut().flat_map(|q| q.packets.drain(..)).map(|p| p.1).collect();
-        self.queues.retain(|_, q| !q.is_empty());
+        self.queues.retain(|&id, queue| {
+            if queue.is_empty() {
+                self.rates.empty(id);
+            }
+            !queue.is_empty()
+        });
         lost
     }
 
     /// Removes and returns all flows, with none of their packets left here.
     pub fn take_flows(&mut self) -> Vec<FlowKey> {
+        self.queues.keys().for_each(|&id| self.rates.empty(id));
         std::mem::take(&mut self.queues)
             .into_values()
             .flat_map(|q| q.flows().map(|f| f.1).collect::<Vec<_>>())

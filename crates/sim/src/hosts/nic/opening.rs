@@ -39,9 +39,6 @@ pub struct GateOpening {
     pub sent: u64,
     /// When its rate allows the next packet (leaky bucket).
     pub eligible: SimTime,
-    /// Whether its queue is empty and its last packet not yet paid for. It still takes its share
-    /// then.
-    pub owes: bool,
 }
 
 impl GateOpening {
@@ -62,7 +59,6 @@ impl GateOpening {
             most_packets: u32::MAX,
             sent: 0,
             eligible: from,
-            owes: false,
         }
     }
     pub(super) fn is_open(&self, now: SimTime) -> bool {
@@ -73,14 +69,15 @@ impl GateOpening {
     }
     /// Gives a packet the path of the opening, if that has one.
     pub fn route(&self, packet: &mut Packet) {
-        if self.path != 0 {
-            packet.path = self.path;
-            packet.ahead = UNKNOWN;
-        }
+        take_path(self.path, packet);
     }
-    /// The debt of a rate, in bits times 10^12.
-    pub(super) fn owed_bits(&self, now: SimTime) -> u128 {
-        (self.eligible - now).as_ps().max(0) as u128 * u128::from(self.rate.map_or(0, Rate::as_bps))
+}
+
+/// Gives a packet the [path](GateOpening::path) of an opening.
+pub(super) fn take_path(path: u16, packet: &mut Packet) {
+    if path != 0 {
+        packet.path = path;
+        packet.ahead = UNKNOWN;
     }
 }
 

@@ -6,7 +6,7 @@ use crate::bench::endpoints;
 use crate::hosts::endpoints::{HostAction, Service, Transport, Wire};
 use crate::network::packet::{NO_OPTIONS, UNKNOWN, flags};
 use std::sync::Arc;
-use timeplane_model::{Fabric, Framing, HostId, LinkSpec, Switch};
+use timeplane_model::{Duration, Fabric, Framing, HostId, LinkSpec, Switch};
 use timeplane_protocol::Detail;
 use timeplane_results::Recorder;
 use timeplane_transport::{RawConfig, RepairReport, TcpConfig};

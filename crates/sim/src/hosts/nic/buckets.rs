@@ -111,9 +111,10 @@ impl Bucket {
         (self.owes, self.filled) = (old.owes, old.filled);
         if old.eligible > now {
             // A debt stays where there is no rate to pay it with: it is kept at 1 b/s.
-            let owed = old.owed_bits(now);
             self.rate = self.rate.max(Rate::bps(1));
-            let wait = owed.div_ceil(u128::from(self.rate.as_bps()));
+            let (owed, rate) = (old.owed_bits(now), self.rate.as_bps());
+            // Dividing 64 bits is much faster.
+            let wait = u64::try_from(owed).map_or_else(|_| owed.div_ceil(rate.into()), |o| o.div_ceil(rate).into());
             self.eligible = now + Duration::from_ps(i64::try_from(wait).unwrap_or(i64::MAX / 4));
         } else if self.rate == Rate::ZERO {
             return None;

@@ -106,6 +106,50 @@ class Now(Executor):
         return future
 
 
+class Few(Now):
+    """The same with a number of workers."""
+
+    _max_workers = 1
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.batches: list[int] = []
+
+    def submit(self, f, /, *args, **kwargs):  # type: ignore[no-untyped-def]
+        self.batches.append(len(args[1]))
+        return super().submit(f, *args, **kwargs)
+
+
+def test_short_runs_share_tasks(file: Path, tmp_path: Path) -> None:
+    executor, told = Few(), []
+    results = tp.sweep(file, executor, results=tmp_path / "few", progress=told.append)
+    assert sum(executor.batches) == 24 and len(executor.batches) < 24
+    assert executor.batches[:2] == [1, 1], "nothing is known yet of what runs take"
+    assert files(results.directory) == files(whole(file, tmp_path).directory)
+    assert told[0].remaining is None and told[0].fraction == 0
+    assert all(p.remaining is not None for p in told[8:-1])
+
+
+def test_a_worker_without_room_in_memory_takes_the_disk(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str | None] = []
+    run_in = _sweep._run_in
+
+    def full(folder: str | None, task: tuple[object, ...]) -> list[tuple[str, bytes]]:
+        tried.append(folder)
+        if folder is not None:
+            raise tp.RunError("cannot write flows.parquet: No space left on device (os error 28)")
+        return run_in(folder, task)
+
+    monkeypatch.delenv("TMPDIR", raising=False)
+    monkeypatch.setattr(_sweep, "_IN_MEMORY", (str(tmp_path),))
+    monkeypatch.setattr(_sweep, "_run_in", full)
+    results = tp.sweep(tp.Scenario.from_file(file, set={"seeds": 1}), Now(), results=tmp_path / "disk")
+    assert results.is_complete and tried == [str(tmp_path), None] * 4
+    monkeypatch.setattr(_sweep, "_run_in", lambda folder, task: run_in(folder, (task[0], task[1], "nobody", *task[3:])))
+    with pytest.raises(tp.RunError, match="nobody"):
+        tp.sweep(tp.Scenario.from_file(file, set={"seeds": 2}), Now(), results=tmp_path / "other")
+
+
 def test_an_interrupted_sweep_goes_on_where_it_was(file: Path, tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         tp.sweep(file, Now(fails_at=15), results=tmp_path / "again")

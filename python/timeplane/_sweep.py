@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any
 
 from timeplane import _core, _schedulers
@@ -19,22 +20,48 @@ from timeplane._run import Bar, Progress, Runnable, _place
 if TYPE_CHECKING:
     from timeplane.results import Results
 
-#: Most tasks per wave of runs: few enough to submit quickly, enough to balance many workers.
-_TASKS = 512
+#: Most batches of runs that an executor has at the same time if it does not say how many workers
+#: it has: few enough to submit quickly, enough for many workers.
+_BATCHES = 512
+#: Seconds after which workers are counted again, as more may have come.
+_COUNT_AFTER = 1.0
+
+#: Folders whose files are in memory.
+_IN_MEMORY = ("/dev/shm",)
+
+#: The files of a run.
+_Files = list[tuple[str, bytes]]
 
 
-def _work(version: str, tasks: Sequence[tuple[Any, ...]]) -> list[list[tuple[str, bytes]]]:
-    """Run tasks in a worker; return the files of each run."""
+def _work(version: str, tasks: Sequence[tuple[Any, ...]]) -> list[tuple[_Files, float]]:
+    """Run tasks in a worker; return the files of each run and the seconds that it took."""
     if version != _core.__version__:
         raise RunError(
             f"a worker has timeplane {_core.__version__}, this program {version}: expected the same version. "
             "Install it on all workers and restart them"
         )
-    files = []
+    done = []
     for task in tasks:
-        with tempfile.TemporaryDirectory(prefix="timeplane-") as root:
-            files.append(_core.run_elsewhere(*task, root))  # type: ignore[call-arg] # a task has six values
-    return files
+        begin = time.monotonic()
+        done.append((_run(task), time.monotonic() - begin))
+    return done
+
+
+def _run(task: tuple[Any, ...]) -> _Files:
+    """Run a task. Its files are only read back, so they need no disk, which others may keep busy."""
+    for folder in filter(os.path.isdir, () if "TMPDIR" in os.environ else _IN_MEMORY):
+        try:
+            return _run_in(folder, task)
+        except (OSError, RunError) as e:
+            # Little memory, or a folder that this process may not write to: take the disk.
+            if not any(os.strerror(code) in str(e) for code in (errno.ENOSPC, errno.EACCES, errno.EROFS)):
+                raise
+    return _run_in(None, task)
+
+
+def _run_in(folder: str | None, task: tuple[Any, ...]) -> _Files:
+    with tempfile.TemporaryDirectory(prefix="timeplane-", dir=folder) as root:
+        return _core.run_elsewhere(*task, root)  # type: ignore[call-arg] # a task has six values
 
 
 def sweep(
@@ -70,7 +97,8 @@ def sweep(
         Seeds count in order, from the third on, so the order of completion does not matter.
     at_once:
         Number of concurrent runs with ``until``, some of which may turn out to be unnecessary; by
-        default one per processor of this machine.
+        default one per worker, or per processor of this machine if the executor does not count its
+        workers.
     progress:
         As in :meth:`Scenario.run <timeplane.Scenario.run>`.
 
@@ -97,22 +125,24 @@ def sweep(
     tell = bar or (progress if callable(progress) else None)
     begin = time.monotonic()
     core = _core.Sweep(loaded, root, until)
+    workers = _Workers(executor)
     done = core.cached
 
     def shown() -> None:
         if tell is not None:
-            elapsed = time.monotonic() - begin
-            left = elapsed * (core.total - done) / (done - core.cached) if done > core.cached else None
-            tell(Progress(done, core.cached, core.total, 0, left, elapsed))
+            now = time.monotonic()
+            left = core.left(now, workers.count or os.cpu_count() or 1)
+            tell(Progress(done, core.cached, core.total, 0, None if done == core.total else left, now - begin))
+
+    def saved() -> None:
+        nonlocal done
+        done += 1
+        shown()
 
     try:
-        while wanted := core.wanted(at_once or os.cpu_count() or 1):
+        while core.wave(at_once or workers.count or os.cpu_count() or 1):
             shown()
-            for runs in _wave(executor, core, wanted):
-                core.adopt(runs)
-                for _ in runs:
-                    done += 1
-                    shown()
+            _wave(executor, core, workers, saved)
         found, comparison = core.conclude(True, folder)
     finally:
         core.close()
@@ -121,34 +151,80 @@ def sweep(
     return Results(found, Comparison(comparison))
 
 
-def _wave(executor: Executor, core: _core.Sweep, wanted: Sequence[int]) -> Iterator[list[tuple[int, list[tuple[str, bytes]]]]]:
-    """Run some runs and yield them with their files, grouped as they complete, so that each group
-    is made durable at once.
+class _Workers:
+    """How many tasks an executor runs at the same time."""
+
+    def __init__(self, executor: Executor) -> None:
+        # Dask's has a client; those of processes know their number.
+        self._client = getattr(executor, "_client", None)
+        self._counted = time.monotonic()
+        self.count: int | None = getattr(executor, "_max_workers", None)
+        if self._client is not None:
+            self.count = sum(self._client.nthreads().values())
+
+    def look(self) -> None:
+        """Count again once in a while."""
+        if self._client is not None and time.monotonic() - self._counted > _COUNT_AFTER:
+            self.count, self._counted = sum(self._client.nthreads().values()), time.monotonic()
+
+    @property
+    def batches(self) -> int:
+        """How many batches to submit: one more for each worker than it runs, so that none waits
+        for the next. More would fix their order before it is known how long runs take.
+        """
+        return _BATCHES if self.count is None else 2 * max(self.count, 1)
+
+
+def _wave(executor: Executor, core: _core.Sweep, workers: _Workers, saved: Callable[[], None]) -> None:
+    """Run a wave, and call ``saved`` for each run that is durable. The longest runs go first, once
+    one of each kind has run. Runs that end while others are made durable are the next group.
     """
-    size = -(-len(wanted) // _TASKS)
-    parts = [wanted[at : at + size] for at in range(0, len(wanted), size)]
-    futures: dict[Future[list[list[tuple[str, bytes]]]], Sequence[int]] = {}
-    try:
-        for part in parts:
-            futures[executor.submit(_work, _core.__version__, [core.task(run) for run in part])] = part
-        pending = set(futures)
-        while pending:
-            done, pending = wait(pending, return_when=FIRST_COMPLETED)
+    futures: dict[Future[list[tuple[_Files, float]]], Sequence[int]] = {}
+    failed: list[Future[Any]] = []
+    finished: list[tuple[int, _Files]] = []
+    saving: Future[None] | None = None
+    group = 0
+
+    def fill() -> None:
+        while len(futures) < workers.batches and (batch := core.next_batch(time.monotonic(), workers.count or _BATCHES)):
+            futures[executor.submit(_work, _core.__version__, [core.task(run) for run in batch])] = batch
+
+    with ThreadPoolExecutor(1) as saver:
+        try:
+            fill()
             # Keep complete runs before raising a failure.
-            for whole in (True, False):
-                chosen = [future for future in done if (not future.cancelled() and future.exception() is None) is whole]
-                runs = [run for future in chosen for run in zip(futures[future], _result(future), strict=True)]
-                if runs:
-                    yield runs
-    finally:
-        for future in futures:
-            future.cancel()
+            while saving or (futures and not failed):
+                watched: list[Future[Any]] = [*futures, *([saving] if saving else [])]
+                done, _ = wait(watched, timeout=_COUNT_AFTER, return_when=FIRST_COMPLETED)
+                for future in [future for future in futures if future in done]:
+                    batch = futures.pop(future)
+                    if future.cancelled() or future.exception() is not None:
+                        failed.append(future)
+                        continue
+                    answers = future.result()
+                    core.end_batch([(run, seconds) for run, (_, seconds) in zip(batch, answers, strict=True)], time.monotonic())
+                    finished += [(run, files) for run, (files, _) in zip(batch, answers, strict=True)]
+                if not failed:
+                    workers.look()
+                    fill()
+                if saving and saving in done:
+                    saving.result()
+                    saving = None
+                    for _ in range(group):
+                        saved()
+                if finished and saving is None:
+                    saving, group, finished = saver.submit(core.adopt, finished), len(finished), []
+        finally:
+            for future in futures:
+                future.cancel()
+    for future in failed:
+        _result(future)
 
 
-def _result(future: Future[list[list[tuple[str, bytes]]]]) -> list[list[tuple[str, bytes]]]:
-    """The answer of a task; raises an error that explains why there is none."""
+def _result(future: Future[Any]) -> None:
+    """Raise an error that explains why a task has no answer."""
     try:
-        return future.result()
+        future.result()
     except (BrokenExecutor, CancelledError) as e:
         raise RunError(f"workers ended before their runs: {e or type(e).__name__}. Complete runs stay; call again to continue") from e
     except Exception as e:

@@ -1,5 +1,5 @@
 //! The wall time of runs, learnt from other runs of the same scheme: which run is next, and how
-//! long all of them still take.
+//! long all of them still take. Runs are on threads of this process, or go elsewhere in batches.
 //!
 //! The longest runs go first, so that no core waits for the last of them. What takes long is only
 //! known of a kind (a scheme at a point) once a run of it has ended. So one run of each kind goes
@@ -12,6 +12,12 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
 
 /// The completed share from which on a run tells how long it takes.
 const TELLING: f64 = 0.02;
+/// The longest batch of runs, in seconds: a worker asks for the next one in far less.
+const BATCH: f64 = 0.5;
+/// The longest batch as a share of the time that is left, so that workers end together.
+const SHARE: f64 = 0.25;
+/// The most runs of a batch, whose files are in memory at once.
+const MOST: usize = 64;
 /// How much of a run's deviation from what was expected is put down to the machine's pace. The rest
 /// is its seed's.
 const LEARNT: f64 = 0.3;
@@ -37,6 +43,7 @@ impl Mean {
 /// A run in progress.
 #[derive(Clone, Copy, Debug)]
 struct UnderWay {
+    /// Infinite as long as it waits for a worker elsewhere.
     began: f64,
     /// The completed share, 0 to 1.
     fraction: f64,
@@ -46,6 +53,10 @@ impl UnderWay {
     /// The time of the whole run, if it goes on like this.
     fn projected(self, now: f64) -> Option<f64> {
         (self.fraction > TELLING).then(|| (now - self.began) / self.fraction)
+    }
+
+    fn elapsed(self, now: f64) -> f64 {
+        (now - self.began).max(0.0)
     }
 }
 
@@ -70,7 +81,7 @@ impl PartialOrd for Expected {
 
 /// What runs take, and those that wait.
 #[derive(Debug, Default)]
-pub(crate) struct Costs {
+pub struct Costs {
     /// By run: its kind.
     kinds: Vec<usize>,
     /// By kind: its scheme.
@@ -83,6 +94,8 @@ pub(crate) struct Costs {
     /// What the machine takes now, relative to the beginning. Means are relative to it.
     pace: f64,
     under_way: BTreeMap<usize, UnderWay>,
+    /// The first runs of batches that wait for a worker elsewhere.
+    queued: VecDeque<usize>,
     /// By kind: runs that wait.
     waiting: Vec<VecDeque<usize>>,
     /// The next kind of which no run has begun, or more.
@@ -122,6 +135,64 @@ impl Costs {
 
     /// Takes the run that is to begin next.
     pub fn next(&mut self, now: f64) -> Option<usize> {
+        let kind = self.choose()?;
+        self.take(kind, now)
+    }
+
+    /// Takes runs that are to go elsewhere together, where so many workers run one at a time.
+    /// Several runs are together if they take a short time only, of which little is left to
+    /// balance. Empty if none waits.
+    pub fn next_batch(&mut self, now: f64, workers: usize) -> Vec<usize> {
+        let longest = self.left(now, workers).map_or(0.0, |left| BATCH.min(left * SHARE));
+        let busy = self.under_way.values().filter(|u| u.began <= now).count();
+        let (mut batch, mut seconds) = (Vec::new(), 0.0);
+        while batch.len() < MOST
+            && let Some(kind) = self.choose()
+        {
+            let each = self.ended[kind].get().or_else(|| self.ended_of_scheme[self.schemes[kind]].get());
+            let each = each.map_or(f64::INFINITY, |each| each * self.pace);
+            if !batch.is_empty() && seconds + each > longest {
+                break;
+            }
+            seconds += each;
+            batch.extend(self.take(kind, f64::INFINITY));
+        }
+        if let Some(&first) = batch.first() {
+            self.queued.push_back(first);
+            if busy < workers {
+                self.begin_queued(now);
+            }
+        }
+        batch
+    }
+
+    /// A worker begins the batch that has waited longest for one.
+    fn begin_queued(&mut self, now: f64) {
+        if let Some(under_way) = self.queued.pop_front().and_then(|first| self.under_way.get_mut(&first)) {
+            under_way.began = now;
+        }
+    }
+
+    /// A batch has come back, with the seconds that each run took.
+    pub fn end_batch(&mut self, batch: &[(usize, f64)], now: f64) {
+        for &(run, seconds) in batch {
+            self.queued.retain(|&first| first != run);
+            if let Some(under_way) = self.under_way.get_mut(&run) {
+                under_way.began = now - seconds;
+                self.end(run, now, true);
+            }
+        }
+        self.begin_queued(now);
+    }
+
+    fn take(&mut self, kind: usize, began: f64) -> Option<usize> {
+        let run = self.waiting[kind].pop_front()?;
+        self.under_way.insert(run, UnderWay { began, fraction: 0.0 });
+        Some(run)
+    }
+
+    /// The kind of the run that is to begin next.
+    fn choose(&mut self) -> Option<usize> {
         let begun = |costs: &Self, kind: usize| {
             costs.ended[kind].count > 0 || costs.under_way.keys().any(|&run| costs.kinds[run] == kind)
         };
@@ -131,10 +202,7 @@ impl Costs {
             self.next_kind += 1;
         }
         let unknown = (self.next_kind < self.waiting.len()).then_some(self.next_kind);
-        let kind = unknown.or_else(|| self.longest()).or_else(|| self.waiting.iter().position(|w| !w.is_empty()))?;
-        let run = self.waiting[kind].pop_front()?;
-        self.under_way.insert(run, UnderWay { began: now, fraction: 0.0 });
-        Some(run)
+        unknown.or_else(|| self.longest()).or_else(|| self.waiting.iter().position(|w| !w.is_empty()))
     }
 
     /// Of the kinds with known costs and runs that wait, the one that takes longest.
@@ -196,7 +264,7 @@ impl Costs {
             // Its own progress counts the more, the further it is.
             let own = under_way.projected(now).unwrap_or(kind);
             let total = own * under_way.fraction + kind * (1.0 - under_way.fraction);
-            let left = (total - (now - under_way.began)).max(0.0);
+            let left = (total - under_way.elapsed(now)).max(0.0);
             work += left;
             longest = longest.max(left);
         }
@@ -321,5 +389,58 @@ mod tests {
         costs.is_at(4, 0.5);
         assert_eq!(costs.left(10.0, 1), Some(30.0), "10 s of it, and another like it");
         assert_eq!((costs.next(10.0), costs.next(10.0)), (Some(1), None));
+    }
+    /// Runs everything on workers elsewhere, with a batch more at each than it runs. Returns the
+    /// batches, what was thought to be left by time, and when the last run ended.
+    fn elsewhere(planned: &[PlannedRun], workers: usize, scale: f64) -> (Vec<Vec<usize>>, Left, f64) {
+        let mut costs = Costs::new(planned);
+        costs.wait_for(&(0..planned.len()).collect::<Vec<_>>());
+        let (mut now, mut batches, mut left) = (0.0, Vec::new(), Vec::new());
+        let mut free_at: Vec<f64> = vec![0.0; workers];
+        let mut out: Vec<(f64, Vec<(usize, f64)>)> = Vec::new();
+        loop {
+            while out.len() < 2 * workers {
+                let batch = costs.next_batch(now, workers);
+                if batch.is_empty() {
+                    break;
+                }
+                batches.push(batch.clone());
+                let took: Vec<(usize, f64)> = batch.iter().map(|&r| (r, takes(&planned[r]) * scale)).collect();
+                let worker = free_at.iter_mut().min_by(|a, b| a.total_cmp(b)).unwrap();
+                *worker = worker.max(now) + took.iter().map(|t| t.1).sum::<f64>();
+                out.push((*worker, took));
+            }
+            out.sort_by(|a, b| b.0.total_cmp(&a.0));
+            let Some((ends, batch)) = out.pop() else { return (batches, left, now) };
+            now = ends;
+            costs.end_batch(&batch, now);
+            left.push((now, costs.left(now, workers)));
+        }
+    }
+
+    #[test]
+    fn runs_elsewhere_go_longest_first_and_end_together() {
+        let many: Vec<PlannedRun> = (0..4).flat_map(|_| planned()).collect();
+        let (batches, left, end) = elsewhere(&many, 2, 1.0);
+        assert!(batches.iter().all(|b| b.len() == 1), "each takes long");
+        let work: f64 = many.iter().map(takes).sum();
+        assert!(end < work / 2.0 * 1.05, "both are busy until the end: {end}, work {work}");
+        for (now, left) in left.iter().filter(|(now, _)| (0.5..0.9).contains(&(now / end))) {
+            let (left, is) = (left.expect("known"), end - now);
+            assert!((0.7..1.3).contains(&(left / is)), "at {now} of {end} s: {left}, it takes {is}");
+        }
+    }
+
+    #[test]
+    fn short_runs_go_elsewhere_in_batches_that_shrink() {
+        let many: Vec<PlannedRun> = (0..50).flat_map(|_| planned()).collect();
+        let (batches, left, end) = elsewhere(&many, 2, 1e-3);
+        let mut all: Vec<usize> = batches.iter().flatten().copied().collect();
+        all.sort_unstable();
+        assert_eq!(all, (0..many.len()).collect::<Vec<_>>(), "each once");
+        assert!(batches.iter().map(Vec::len).max() <= Some(MOST) && batches.len() < many.len() / 8, "{batches:?}");
+        let work: f64 = many.iter().map(takes).sum::<f64>() * 1e-3;
+        assert!(end < work / 2.0 * 1.05, "both are busy until the end: {end}, work {work}");
+        assert_eq!(left.last().map(|l| l.1), Some(Some(0.0)));
     }
 }

@@ -6,6 +6,7 @@
 //!
 //! - [`PlannedRun`]: the runs and their keys. A run with a known key is never repeated.
 //! - [`Experiment`]: prepares points, runs what is missing, stores and compares the results.
+//! - [`Costs`]: which run is next, in which batches runs go elsewhere, and how long all still take.
 //! - [`Until`] and [`Shard`]: reduce a sweep to the seeds that are needed, or to a share.
 //! - [`checks`]: evaluates the `[[check]]` tables of a scenario.
 //! - [`Comparison`]: schemes side by side, as text, JSON or CSV.
@@ -32,6 +33,7 @@ mod sweep;
 
 pub use answer::Answer;
 pub use comparison::{Cell, Comparison, ComparisonOptions, Context, Line, SharedTraffic, UNFINISHED_SHARE};
+pub use costs::Costs;
 pub use driver::{Driver, Prepared, Progress, Pulse, Watch};
 pub use error::ExperimentError;
 pub use exit::ExitCode;

@@ -8,8 +8,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
-use timeplane_experiment::{Experiment, Options, PlannedRun, Until};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use timeplane_experiment::{Costs, Experiment, Options, PlannedRun, Until};
 use timeplane_sim::Simulator;
 
 /// Parses a rule such as `fct_mean=5%`.
@@ -25,12 +25,20 @@ type Files<'py> = Vec<(String, Bound<'py, PyBytes>)>;
 pub(crate) struct Sweep {
     /// `None` after `close`.
     experiment: Mutex<Option<Experiment<Simulator>>>,
+    /// All runs. Read while another thread holds the experiment to make runs durable.
+    planned: Vec<PlannedRun>,
+    /// Times since some start are Python's.
+    costs: Mutex<Costs>,
     /// The scenario of every point, as JSON.
     points: Vec<String>,
     base: PathBuf,
 }
 
 impl Sweep {
+    fn costs(&self) -> MutexGuard<'_, Costs> {
+        self.costs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn with<T>(&self, f: impl FnOnce(&mut Experiment<Simulator>) -> T) -> PyResult<T> {
         let mut experiment = self.experiment.lock().unwrap_or_else(PoisonError::into_inner);
         experiment.as_mut().map(f).ok_or_else(|| PyValueError::new_err("the sweep is closed"))
@@ -47,34 +55,53 @@ impl Sweep {
         let points = scenario.points().map_err(|e| error::scenario(py, &e))?;
         let points = points.iter().map(|p| p.scenario.to_json().to_string()).collect();
         let experiment = py.detach(|| Experiment::open(Simulator::default(), scenario, &options, &|_| {}));
-        let experiment = Mutex::new(Some(experiment.map_err(|e| error::batch(py, &e))?));
+        let experiment = experiment.map_err(|e| error::batch(py, &e))?;
+        let planned = experiment.planned().to_vec();
+        let costs = Mutex::new(Costs::new(&planned));
         let base = scenario.base.clone();
-        Ok(Self { experiment, points, base })
+        Ok(Self { experiment: Mutex::new(Some(experiment)), planned, costs, points, base })
     }
 
     /// The number of runs, including those that may turn out not to be needed.
     #[getter]
-    fn total(&self) -> PyResult<usize> {
-        self.with(|b| b.planned().len())
+    fn total(&self) -> usize {
+        self.planned.len()
     }
 
     /// The number of runs that were complete when the sweep was opened.
     #[getter]
-    fn cached(&self) -> PyResult<usize> {
-        self.with(|b| b.planned().iter().filter(|p| p.complete).count())
+    fn cached(&self) -> usize {
+        self.planned.iter().filter(|p| p.complete).count()
     }
 
-    /// The numbers of the missing runs to run next; none if the sweep is over.
-    fn wanted(&self, py: Python<'_>, at_once: usize) -> PyResult<Vec<usize>> {
-        self.with(|b| b.wanted(at_once))?.map_err(|e| error::results(py, &e))
+    /// Looks which missing runs to run next, and returns how many; 0 if the sweep is over.
+    fn wave(&self, py: Python<'_>, at_once: usize) -> PyResult<usize> {
+        let wanted = self.with(|b| b.wanted(at_once))?.map_err(|e| error::results(py, &e))?;
+        self.costs().wait_for(&wanted);
+        Ok(wanted.len())
+    }
+
+    /// Takes the runs of the wave that are to go to a worker together; none if all have gone.
+    fn next_batch(&self, now: f64, workers: usize) -> Vec<usize> {
+        self.costs().next_batch(now, workers)
+    }
+
+    /// A batch has come back, with the seconds that each run took.
+    fn end_batch(&self, batch: Vec<(usize, f64)>, now: f64) {
+        self.costs().end_batch(&batch, now);
+    }
+
+    /// How long the runs of the wave still take, in seconds; `None` if that is unknown.
+    fn left(&self, now: f64, workers: usize) -> Option<f64> {
+        self.costs().left(now, workers)
     }
 
     /// The arguments of [`run_elsewhere`] for a run.
     #[allow(clippy::type_complexity, reason = "one call's arguments")]
-    fn task(&self, run: usize) -> PyResult<(&str, PathBuf, String, Vec<(String, String)>, u64, String)> {
-        let run = self.with(|b| b.planned()[run].clone())?;
+    fn task(&self, run: usize) -> (&str, PathBuf, String, Vec<(String, String)>, u64, String) {
+        let run = self.planned[run].clone();
         let values = run.values.into_iter().collect();
-        Ok((&self.points[run.point], self.base.clone(), run.scheme, values, run.seed, run.key))
+        (&self.points[run.point], self.base.clone(), run.scheme, values, run.seed, run.key)
     }
 
     /// Stores runs: numbers and files.

@@ -167,11 +167,19 @@ impl Interfaces {
         self.wake(wires, now, offer.host);
     }
 
-    /// A flow that waits behind a gate has no segments any more. Returns its credit.
-    pub(crate) fn retract(&mut self, news: &mut News, offer: &Offer) -> Option<i64> {
+    /// A flow that waits behind a gate has more segments, or other ones: the next one may now fit.
+    pub(crate) fn grow(&mut self, wires: &mut Wires, news: &mut News, now: SimTime, host: u32) {
+        self.note_arrival(host, false, news);
+        self.wake(wires, now, host);
+    }
+
+    /// A flow that waits behind a gate has no segments any more. Returns its credit. The segment of
+    /// the flow behind it may fit where its own did not.
+    pub(crate) fn retract(&mut self, wires: &mut Wires, news: &mut News, now: SimTime, offer: &Offer) -> Option<i64> {
         let nic = &mut self.nics.as_mut()?[offer.host as usize];
         let (credit, empty) = nic.remove((offer.destination, offer.class), offer.flow);
         self.note_departure(offer.host, empty, news);
+        self.wake(wires, now, offer.host);
         credit
     }
 

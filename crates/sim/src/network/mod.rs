@@ -678,12 +678,12 @@ impl Wire for Network {
         self.interfaces.offer(&mut self.wires, &mut self.news, now, offer);
     }
 
-    fn grow(&mut self, _now: SimTime, host: u32) {
-        self.interfaces.note_arrival(host, false, &mut self.news);
+    fn grow(&mut self, now: SimTime, host: u32) {
+        self.interfaces.grow(&mut self.wires, &mut self.news, now, host);
     }
 
-    fn retract(&mut self, _now: SimTime, offer: &Offer) -> Option<i64> {
-        self.interfaces.retract(&mut self.news, offer)
+    fn retract(&mut self, now: SimTime, offer: &Offer) -> Option<i64> {
+        self.interfaces.retract(&mut self.wires, &mut self.news, now, offer)
     }
 
     fn report(&mut self, now: SimTime, [from, to]: [u32; 2], number: u32, key: u32, report: RepairReport) {

@@ -75,33 +75,39 @@ fn the_proxy_keeps_round_trips_short_where_cubic_fills_the_queue() {
     assert!(why.is_none(), "{}", why.unwrap());
     let actuator = Arc::new(actuator);
     let lab = ProxyLab::new(&name("p"), steps(), ms(8_000));
-    let cubic = lab.run(&LabScheme::Kernel("cubic".to_owned()), &actuator).unwrap();
-    eprintln!("cubic:    {}", described(&cubic));
-    let reactive = lab.run(&LabScheme::Proxy(ProxyPolicy::Reactive {}), &actuator).unwrap();
-    eprintln!("reactive: {}", described(&reactive));
-    sound(&cubic);
-    sound(&reactive);
-    let steering = reactive.steering.unwrap();
-    assert!(steering.reports > 16 && steering.orders > 16 && steering.failed == 0, "{steering:?}");
-    // Quiet machines have a fifth. Of the goodput they have 90 %, but the proxy is a process: a
-    // load of 20 has left 45 %, so that only says that it goes on sending.
-    assert!(reactive.rtt.p99 * 2 <= cubic.rtt.p99, "{} against {}", reactive.rtt.p99, cubic.rtt.p99);
-    assert!(reactive.rtt.p50 < cubic.rtt.p50);
-    let ratio = reactive.goodput.as_bps() as f64 / cubic.goodput.as_bps() as f64;
-    assert!(ratio >= 0.05, "{ratio}");
+    // The proxy is a process, and a busy machine may keep it from sending: it has three tries.
+    let ratios = (0..3).map(|_| {
+        let cubic = lab.run(&LabScheme::Kernel("cubic".to_owned()), &actuator).unwrap();
+        eprintln!("cubic:    {}", described(&cubic));
+        let reactive = lab.run(&LabScheme::Proxy(ProxyPolicy::Reactive {}), &actuator).unwrap();
+        eprintln!("reactive: {}", described(&reactive));
+        sound(&cubic);
+        sound(&reactive);
+        let steering = reactive.steering.unwrap();
+        assert!(steering.reports > 16 && steering.orders > 16 && steering.failed == 0, "{steering:?}");
+        // Quiet machines have a fifth and 90 %; this is what noise leaves.
+        assert!(reactive.rtt.p99 * 2 <= cubic.rtt.p99, "{} against {}", reactive.rtt.p99, cubic.rtt.p99);
+        assert!(reactive.rtt.p50 < cubic.rtt.p50);
+        reactive.goodput.as_bps() as f64 / cubic.goodput.as_bps() as f64
+    });
+    assert!({ ratios }.any(|ratio| ratio >= 0.75), "the proxy carries less than three quarters");
 }
 
 #[test]
 fn without_bpf_the_send_buffer_bounds_what_is_under_way() {
     let _turn = crate::turn();
     let lab = ProxyLab::new(&name("b"), steps(), ms(3_000));
-    let figures = lab.run(&LabScheme::Proxy(ProxyPolicy::Reactive {}), &Arc::new(Actuator::SendBuffer)).unwrap();
-    eprintln!("send buffer: {}", described(&figures));
-    sound(&figures);
-    // 6 MB at 10 Mb/s are 4.8 s.
-    assert!(figures.rtt.p99 < ms(500), "{}", figures.rtt.p99);
-    // As above: a load of 20 has left 68 % and 25 %.
-    assert!(figures.share() > 0.05, "{}", figures.share());
+    // As above, it has three tries.
+    let shares = (0..3).map(|_| {
+        let actuator = Arc::new(Actuator::SendBuffer);
+        let figures = lab.run(&LabScheme::Proxy(ProxyPolicy::Reactive {}), &actuator).unwrap();
+        eprintln!("send buffer: {}", described(&figures));
+        sound(&figures);
+        // 6 MB at 10 Mb/s are 4.8 s.
+        assert!(figures.rtt.p99 < ms(500), "{}", figures.rtt.p99);
+        figures.share()
+    });
+    assert!({ shares }.any(|share| share > 0.3), "it carries less than 30 %");
 }
 
 #[test]

@@ -139,7 +139,7 @@ impl Costs {
         self.take(kind, now)
     }
 
-    /// Takes runs that are to go elsewhere together, where so many workers run one at a time.
+    /// Takes a batch of runs for one of `workers` workers elsewhere. A worker runs one at a time.
     /// Several runs are together if they take a short time only, of which little is left to
     /// balance. Empty if none waits.
     pub fn next_batch(&mut self, now: f64, workers: usize) -> Vec<usize> {

@@ -50,7 +50,7 @@ impl PacketRates {
         }
     }
 
-    /// These rates of pairs, and no others, among so many hosts.
+    /// The rates of these pairs of `hosts` hosts; those of all others are zero.
     #[cfg(test)]
     pub fn of(hosts: usize, pairs: impl Iterator<Item = (u32, u32, Rate)>) -> Self {
         let mut packets = Self::default();

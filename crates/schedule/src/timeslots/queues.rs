@@ -222,7 +222,7 @@ impl Queues {
         self.versions.len() as u32 - 1
     }
 
-    /// A queue is no longer in use.
+    /// Frees the number of a queue.
     fn release(&mut self, number: u32) {
         let queue = &mut self.queues[number as usize];
         queue.bursts.clear();

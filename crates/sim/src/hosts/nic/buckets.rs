@@ -110,7 +110,7 @@ impl Bucket {
         };
         (self.owes, self.filled) = (old.owes, old.filled);
         if old.eligible > now {
-            // A debt stays where there is no rate to pay it with: it is kept at 1 b/s.
+            // A rate of zero would never pay the debt, so it becomes 1 b/s.
             self.rate = self.rate.max(Rate::bps(1));
             let (owed, rate) = (old.owed_bits(now), self.rate.as_bps());
             // Dividing 64 bits is much faster.
@@ -221,7 +221,8 @@ impl Buckets {
         }
     }
 
-    /// Whether so many updates are better made [all at once](Self::pace_all).
+    /// Whether [`pace_all`](Self::pace_all) takes less time than `updates` calls of
+    /// [`pace`](Self::pace).
     pub fn are_many(&self, updates: usize) -> bool {
         8 * updates >= self.all.len()
     }

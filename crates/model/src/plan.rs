@@ -4,7 +4,6 @@
 
 use crate::fabric::Fabric;
 use crate::grant::{Class, PathTag};
-use crate::hash::flow_hash;
 use crate::ids::{HostId, LinkId};
 use crate::units::{Bytes, Duration, Rate, Time};
 
@@ -185,7 +184,7 @@ impl Slot {
             }
             let line = fabric.link(fabric.uplink(t.source)).spec.rate;
             let rate = t.rate.unwrap_or(line);
-            for link in certain_links(fabric, t) {
+            each_certain_link(fabric, t, |link| {
                 let on = &mut load[link.index()];
                 *on += rate.as_bps();
                 let capacity = fabric.link(link).spec.rate;
@@ -198,7 +197,8 @@ impl Slot {
                         destination: t.destination,
                     });
                 }
-            }
+                Ok(())
+            })?;
         }
         Ok(Self { transmissions, open })
     }
@@ -212,15 +212,25 @@ impl Slot {
     }
 }
 
-/// Links that a transmission certainly crosses.
-fn certain_links(fabric: &Fabric, t: &Transmission) -> Vec<LinkId> {
-    if let Some(tag) = t.path {
-        return fabric.tagged_path(t.source, t.destination, tag);
+/// Calls `each` with the links that a transmission certainly crosses, in their order.
+fn each_certain_link<E>(
+    fabric: &Fabric,
+    t: &Transmission,
+    mut each: impl FnMut(LinkId) -> Result<(), E>,
+) -> Result<(), E> {
+    let (uplink, to) = (fabric.uplink(t.source), t.destination);
+    each(uplink)?;
+    if t.path.is_none() && !fabric.is_single_path(t.source, to) {
+        return each(fabric.downlink(to));
     }
-    // Paths of two hashes would miss only middle links: ask the candidates.
-    let one = fabric.path(t.source, t.destination, flow_hash(t.source.0, t.destination.0, 0, 0));
-    let single = fabric.is_single_path(t.source, t.destination);
-    if single { one } else { vec![one[0], one[one.len() - 1]] }
+    let mut at = fabric.link(uplink).to;
+    while at != to.node() {
+        // Of a single path, any hash finds the next link.
+        let link = t.path.map_or_else(|| fabric.next_link(at, to, 0), |tag| fabric.tagged_link(at, to, tag));
+        each(link)?;
+        at = fabric.link(link).to;
+    }
+    Ok(())
 }
 
 /// A slot and the time after it: guard, or the dark time of a switch.

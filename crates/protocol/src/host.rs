@@ -3,7 +3,7 @@
 //! Grants of a round come ahead of time and name the time of the next report. If messages stop, the
 //! agent reports at intervals, and every gate closes by itself.
 
-use crate::agent::{Address, Agent, Event, Input, Output, RateChange};
+use crate::agent::{Address, Agent, Event, Input, Opening, Output, RateChange};
 use crate::gates::{Gates, Refused};
 use crate::message::{BacklogReport, Grants, Message, Pfc, Rates};
 use crate::signalled::Signalled;
@@ -161,14 +161,32 @@ impl HostAgent {
             self.report_at = now.saturating_add(self.config.fallback);
             out.push(self.read());
         }
-        while let Some(opening) = self.gates.advance(now, &mut self.counters.missed) {
-            self.counters.executed += 1;
-            if self.config.reporting.after_grants && !self.gates.is_granted(opening.destination, opening.class) {
-                self.asked |= opening.until < self.report_at;
-                self.report_at = self.report_at.min(opening.until);
-            }
+        while let Some(opening) = self.start_next(now) {
             out.push(Output::Open(opening));
         }
+    }
+
+    /// Starts the next grant whose time has come.
+    fn start_next(&mut self, now: Time) -> Option<Opening> {
+        let opening = self.gates.advance(now, &mut self.counters.missed)?;
+        self.counters.executed += 1;
+        if self.config.reporting.after_grants && !self.gates.is_granted(opening.destination, opening.class) {
+            self.asked |= opening.until < self.report_at;
+            self.report_at = self.report_at.min(opening.until);
+        }
+        Some(opening)
+    }
+
+    /// Whether a report is due.
+    pub fn is_to_report(&self, now: Time) -> bool {
+        self.report_at <= now
+    }
+
+    /// The next opening that is due, where [no report is](Self::is_to_report). Called until it
+    /// returns `None`, it does what [`Input::Due`] does, without a list of outputs.
+    pub fn next_opening(&mut self, now: Time) -> Option<Opening> {
+        debug_assert!(!self.is_to_report(now), "a report goes first");
+        self.start_next(now)
     }
 
     /// Replaces all rates of this host.

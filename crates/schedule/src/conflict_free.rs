@@ -135,7 +135,6 @@ struct Table<'a> {
     colored: Option<Colored>,
     /// Pairs with demand and room, by due slot and turn.
     order: Vec<Entry>,
-    merged: Vec<Entry>,
     /// Whether each pair is in this slot.
     taken: Vec<bool>,
     /// By host, senders first, then receivers: whether this slot uses its link fully, and whether
@@ -200,7 +199,6 @@ impl<'a> Table<'a> {
             frame: state.parameters.frame.get(),
             hosts: hosts as usize,
             order: Vec::with_capacity(pairs.len()),
-            merged: Vec::with_capacity(pairs.len()),
             full: vec![false; 2 * hosts as usize],
             critical: vec![false; 2 * hosts as usize],
             idle: [0; 2],
@@ -436,7 +434,7 @@ impl<'a> Table<'a> {
                 again.push(entry(pair, picked.pair, self.hosts));
             }
         }
-        turns::reorder(&mut self.order, &mut self.merged, again, |e| self.taken[e.pair as usize]);
+        turns::reorder(&mut self.order, again, |e| self.taken[e.pair as usize]);
         for picked in self.picked.drain(..) {
             self.taken[picked.pair] = false;
         }

@@ -90,30 +90,27 @@ impl Turn {
     }
 }
 
-/// Removes served pairs from an order and inserts pairs that are to be served again. `merged` is a
-/// buffer.
-pub(crate) fn reorder<E: Copy + Ord>(
-    order: &mut Vec<E>,
-    merged: &mut Vec<E>,
-    mut again: Vec<E>,
-    served: impl Fn(&E) -> bool,
-) {
+/// Removes served pairs from an order and inserts pairs that are to be served again. These are
+/// few, so the entries between two of them move as a block.
+pub(crate) fn reorder<E: Copy + Ord>(order: &mut Vec<E>, mut again: Vec<E>, served: impl Fn(&E) -> bool) {
+    order.retain(|e| !served(e));
     again.sort_unstable();
-    let mut again = again.into_iter().peekable();
-    merged.clear();
-    for &entry in order.iter().filter(|e| !served(e)) {
-        while let Some(earlier) = again.next_if(|a| *a < entry) {
-            merged.push(earlier);
-        }
-        merged.push(entry);
+    let (mut end, mut to) = (order.len(), order.len() + again.len());
+    order.extend_from_slice(&again);
+    for &entry in again.iter().rev() {
+        let at = order[..end].partition_point(|e| *e <= entry);
+        to -= end - at;
+        order.copy_within(at..end, to);
+        to -= 1;
+        order[to] = entry;
+        end = at;
     }
-    merged.extend(again);
-    std::mem::swap(order, merged);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn turns_come_back_in_proportion_and_are_remembered() {
@@ -144,8 +141,24 @@ mod tests {
 
     #[test]
     fn an_order_is_kept() {
-        let (mut order, mut merged) = (vec![1, 3, 5, 7, 9], vec![0]);
-        reorder(&mut order, &mut merged, vec![8, 2, 12], |e| [1, 7].contains(e));
+        let mut order = vec![1, 3, 5, 7, 9];
+        reorder(&mut order, vec![8, 2, 12], |e| [1, 7].contains(e));
         assert_eq!(order, [2, 3, 5, 8, 9, 12]);
+    }
+
+    proptest! {
+        #[test]
+        fn an_order_is_that_of_a_sort(
+            entries in proptest::collection::btree_map(0u16..200, (any::<bool>(), any::<bool>()), 0..150),
+        ) {
+            let of = |new: bool| entries.iter().filter(move |e| e.1.0 == new).map(|e| *e.0);
+            let served = |e: &u16| entries[e].1;
+            let (mut order, mut expected): (Vec<u16>, Vec<u16>) = (of(false).collect(), of(false).collect());
+            reorder(&mut order, of(true).rev().collect(), served);
+            expected.retain(|e| !served(e));
+            expected.extend(of(true));
+            expected.sort_unstable();
+            prop_assert_eq!(order, expected);
+        }
     }
 }

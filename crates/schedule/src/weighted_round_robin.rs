@@ -121,7 +121,6 @@ struct Table {
     pairs: Vec<Pair>,
     /// Pairs with demand and room, by due slot and turn.
     order: Vec<(u64, u32, u32)>,
-    merged: Vec<(u64, u32, u32)>,
     /// Pairs of this slot; and by pair, while the order is updated, whether it is in the slot.
     picked: Vec<u32>,
     served: Vec<bool>,
@@ -175,7 +174,6 @@ impl Table {
         let mut table = Self {
             hosts: n,
             order: Vec::with_capacity(pairs.len()),
-            merged: Vec::with_capacity(pairs.len()),
             picked: Vec::new(),
             served: vec![false; pairs.len()],
             left: vec![0; 2 * n],
@@ -382,7 +380,8 @@ impl Table {
     }
 
     fn transmissions(&mut self) -> Vec<Transmission> {
-        self.picked.sort_unstable_by_key(|&p| self.pairs[p as usize].source);
+        // Mostly in order already.
+        self.picked.sort_by_key(|&p| self.pairs[p as usize].source);
         let transmission = |&p: &u32| {
             let pair = &self.pairs[p as usize];
             let bounded = self.room[pair.destination as usize] != u64::MAX;
@@ -416,7 +415,7 @@ impl Table {
         }
         let again = self.picked.iter().map(|&p| self.entry(p)).filter(|&(.., p)| self.pairs[p as usize].turn.left > 0);
         let again = again.collect();
-        turns::reorder(&mut self.order, &mut self.merged, again, |e| self.served[e.2 as usize]);
+        turns::reorder(&mut self.order, again, |e| self.served[e.2 as usize]);
         for p in &self.picked {
             self.served[*p as usize] = false;
         }

@@ -176,12 +176,13 @@ pub fn gates(pair_bytes: u64) -> Measured {
     let before = cpu();
     let (open, period) = (Duration::from_us(100), Duration::from_us(115));
     let mut now = SimTime::ZERO;
-    let mut turn = 0;
+    let (mut turn, mut ended) = (0, Vec::new());
     while !ends.flows.is_empty() {
         turn = turn % (HOSTS - 1) + 1;
         for host in 0..HOSTS {
             let queue = ((host + turn) % HOSTS, 0);
-            network.open(now, host, GateOpening::slot(queue, now, now + open));
+            ended.clear();
+            network.open(now, host, GateOpening::slot(queue, now, now + open), &mut ended);
         }
         now = now + period;
         let bound = Event { at: now, key: Key::FIRST };

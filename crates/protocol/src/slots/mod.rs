@@ -522,7 +522,12 @@ impl SlotController {
                     lease: end,
                 };
                 if self.signaller.is_none() {
-                    messages[t.source.index()].grants.push(grant);
+                    let grants = &mut messages[t.source.index()].grants;
+                    if grants.is_empty() {
+                        // A host mostly sends in one slot after the other.
+                        grants.reserve_exact((schedule.entries.len() - index).min(64));
+                    }
+                    grants.push(grant);
                 }
                 self.counters.grants += 1;
                 let rate = rate_of(t, &self.fabric);

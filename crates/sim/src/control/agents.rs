@@ -65,6 +65,11 @@ impl Agents {
         }
     }
 
+    /// The agent of a host; `None` for a controller.
+    pub fn host(&mut self, node: u32) -> Option<&mut HostAgent> {
+        self.hosts.get_mut(node as usize)
+    }
+
     pub fn is_down(&self, node: u32) -> bool {
         self.down[node as usize]
     }

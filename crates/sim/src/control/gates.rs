@@ -43,6 +43,8 @@ pub struct Gates {
     grants: Option<Grants>,
     /// The rate that slots of each host have.
     line: Vec<Rate>,
+    /// Openings that have ended, kept to be used again.
+    ended: Vec<GateOpening>,
 }
 
 impl Gates {
@@ -54,6 +56,7 @@ impl Gates {
             slots: Slots::default(),
             grants: None,
             line: (0..fabric.hosts()).map(|h| fabric.link(fabric.uplink(HostId(h))).spec.rate).collect(),
+            ended: Vec::new(),
         }
     }
 
@@ -96,11 +99,12 @@ impl Gates {
                 GateOpening { closes, certain, opened, ..self.opening_of(at, until, host, opening, true) }
             }
         };
-        let ended = network.open(at, host, gate);
-        self.count(host, &ended);
+        self.ended.clear();
+        network.open(at, host, gate, &mut self.ended);
+        self.count(host);
         if let Some(grants) = &mut self.grants {
             grants.opened(at, until, host, opening, recorder);
-            grants.ended(host, self.line[host as usize], &ended, recorder);
+            grants.ended(host, self.line[host as usize], &self.ended, recorder);
         }
     }
 
@@ -167,9 +171,10 @@ impl Gates {
         self.slots.find(latest, source, destination)
     }
 
-    fn count(&mut self, host: u32, ended: &[GateOpening]) {
+    /// Counts what a host sent through the gates that have just ended.
+    fn count(&mut self, host: u32) {
         if self.slack.is_some() {
-            self.slots.count(host, ended);
+            self.slots.count(host, &self.ended);
         }
     }
 
@@ -177,8 +182,9 @@ impl Gates {
     pub fn write_slots(&mut self, at: Option<SimTime>, network: &mut Network, recorder: &mut Recorder) {
         let Some(slack) = self.slack else { return };
         for host in 0..self.line.len() as u32 {
-            let ended = network.expire(at.unwrap_or(SimTime::MAX), host);
-            self.count(host, &ended);
+            self.ended.clear();
+            network.expire(at.unwrap_or(SimTime::MAX), host, &mut self.ended);
+            self.count(host);
         }
         self.slots.write(at, slack, &self.line, network.capture.as_deref_mut(), recorder);
     }
@@ -189,7 +195,9 @@ impl Gates {
         if let Some(grants) = &mut self.grants {
             grants.close(now, recorder);
             for (host, line) in (0..).zip(&self.line) {
-                grants.ended(host, *line, &network.expire(SimTime::MAX, host), recorder);
+                self.ended.clear();
+                network.expire(SimTime::MAX, host, &mut self.ended);
+                grants.ended(host, *line, &self.ended, recorder);
             }
         }
     }

@@ -217,8 +217,24 @@ impl Controllers {
             if self.demand == DemandSource::Oracle && node == self.nodes.leader() {
                 self.tell_demand(at, network, ends);
             }
-            self.handle(at, node, Input::Due, network, ends);
+            if !self.start_openings(at, node, network, ends) {
+                self.handle(at, node, Input::Due, network, ends);
+            }
         }
+    }
+
+    /// Opens the gates of a host that are due. `false` if its agent has more to do, or `node` is no
+    /// host.
+    fn start_openings(&mut self, at: SimTime, node: u32, network: &mut Network, ends: &mut Endpoints) -> bool {
+        let now = self.clocks.of(node).read(at);
+        if self.agents.is_down(node) || self.agents.host(node).is_none_or(|host| host.is_to_report(now)) {
+            return false;
+        }
+        while let Some(opening) = self.agents.host(node).and_then(|host| host.next_opening(now)) {
+            self.open(at, node, &opening, Trigger::Clock, network, ends);
+        }
+        self.arm(at, node, network);
+        true
     }
 
     /// The oracle reports the queues of all hosts to the leader. Its reports are newer than any

@@ -246,18 +246,18 @@ impl Interfaces {
         (lost, flows)
     }
 
-    /// A gate of a host opens; returns the openings that have ended.
+    /// A gate of a host opens. Adds the openings that have ended to `ended`, which is empty.
     pub(crate) fn open(
         &mut self,
         wires: &mut Wires,
         now: SimTime,
         host: u32,
         opening: GateOpening,
-    ) -> Vec<GateOpening> {
-        let Some(nics) = &mut self.nics else { return Vec::new() };
-        let ended = nics[host as usize].open(now, opening);
+        ended: &mut Vec<GateOpening>,
+    ) {
+        let Some(nics) = &mut self.nics else { return };
+        nics[host as usize].open(now, opening, ended);
         self.wake(wires, now, host);
-        ended
     }
 
     /// Replaces rates of a host's queues, in the order of queues.
@@ -282,9 +282,11 @@ impl Interfaces {
         }
     }
 
-    /// Takes out the openings of a host that ended by `now`.
-    pub fn expire(&mut self, now: SimTime, host: u32) -> Vec<GateOpening> {
-        self.nics.as_mut().map_or_else(Vec::new, |nics| nics[host as usize].expire(now))
+    /// Moves the openings of a host that ended by `now` to `ended`.
+    pub fn expire(&mut self, now: SimTime, host: u32, ended: &mut Vec<GateOpening>) {
+        if let Some(nics) = &mut self.nics {
+            nics[host as usize].expire(now, ended);
+        }
     }
 
     /// The backlog of a host by destination, in this detail; its clock is `ahead` of

@@ -230,15 +230,15 @@ impl Network {
         }
     }
 
-    /// A gate of a host opens; returns the openings that have ended.
-    pub fn open(&mut self, now: SimTime, host: u32, opening: GateOpening) -> Vec<GateOpening> {
+    /// A gate of a host opens. Adds the openings that have ended to `ended`, which is empty.
+    pub fn open(&mut self, now: SimTime, host: u32, opening: GateOpening, ended: &mut Vec<GateOpening>) {
         self.disturb(now, host);
         if self.interfaces.nics.is_some()
             && let Some(capture) = &mut self.capture
         {
             capture.opened(host, &opening);
         }
-        self.interfaces.open(&mut self.wires, now, host, opening)
+        self.interfaces.open(&mut self.wires, now, host, opening, ended);
     }
 
     /// A gate of a host closes at `at`.
@@ -247,9 +247,9 @@ impl Network {
         self.interfaces.close(at, host, queue);
     }
 
-    /// Takes out the openings of a host that ended by `now`.
-    pub fn expire(&mut self, now: SimTime, host: u32) -> Vec<GateOpening> {
-        self.interfaces.expire(now, host)
+    /// Moves the openings of a host that ended by `now` to `ended`.
+    pub fn expire(&mut self, now: SimTime, host: u32, ended: &mut Vec<GateOpening>) {
+        self.interfaces.expire(now, host, ended);
     }
 
     /// Puts a packet on a host's link, ready at `ready`: when it departs.

@@ -190,6 +190,7 @@ mod tests {
             SimTime::ZERO,
             0,
             GateOpening::slot((1, 0), SimTime::ZERO, SimTime::ZERO + Duration::from_us(100)),
+            &mut Vec::new(),
         );
         network.serve(SimTime::ZERO, 0, &mut ends);
         network.trains.as_ref().map_or(0, |t| t.sent())

@@ -9,6 +9,10 @@
 //!
 //! Most events are arrivals over links. Such an event is a link and a time, in eight bytes. The
 //! calendar does not know what other events mean.
+//!
+//! Where hosts act in step, as under a plan, many events of a phase happen at one instant, and they
+//! are mostly pushed in order. They form a run: only its first event has an entry, and the others
+//! are a list behind it, so that nothing sorts them.
 
 #[cfg(test)]
 mod tests;
@@ -51,9 +55,36 @@ const fn entry(at: SimTime, what: u32) -> u64 {
     (at.0 as u64) << 32 | what as u64
 }
 
+/// An event that is not an arrival.
+#[derive(Clone, Copy)]
+struct Other {
+    key: Key,
+    /// The place of the next event of its run, or `NONE`.
+    after: u32,
+}
+
+/// The last event of a run that further events may join.
+#[derive(Clone, Copy)]
+struct Tail {
+    at: SimTime,
+    /// Its place in `others`, or `NONE`.
+    place: u32,
+}
+
+/// Runs that may grow at the same time. They are found by phase and time; where two share a place,
+/// the older one grows no further.
+const TAILS: usize = 8;
+
 #[inline]
-fn key(others: &[Key], what: u32) -> Key {
-    if what & OTHER == 0 { EventKind::Arrival { link: what }.key() } else { others[(what & !OTHER) as usize] }
+fn key(others: &[Other], what: u32) -> Key {
+    if what & OTHER == 0 { EventKind::Arrival { link: what }.key() } else { others[(what & !OTHER) as usize].key }
+}
+
+/// The place in `tails` of the run of a phase at an instant.
+#[inline]
+const fn tail_of(at: SimTime, phase: Phase) -> usize {
+    let hash = (at.0 as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 62;
+    hash as usize | (phase as usize & 1) << 2
 }
 
 /// The time of an entry of the day that starts at `begin`.
@@ -82,9 +113,10 @@ pub struct Calendar {
     /// Further blocks of crowded days, and the first free one.
     blocks: Vec<Block>,
     free_block: u32,
-    /// Keys of events that are not arrivals, and free places among them.
-    others: Vec<Key>,
+    /// Events that are not arrivals, and free places among them.
+    others: Vec<Other>,
     free_others: Vec<u32>,
+    tails: [Tail; TAILS],
     /// The entries of the open day in order, taken up to `next`; `NOTHING` at `end`.
     today: Vec<u64>,
     next: usize,
@@ -119,6 +151,7 @@ impl Default for Calendar {
             free_block: NONE,
             others: Vec::new(),
             free_others: Vec::new(),
+            tails: [Tail { at: SimTime::ZERO, place: NONE }; TAILS],
             today: vec![NOTHING; ROOM + 1],
             next: 0,
             end: 0,
@@ -139,8 +172,11 @@ impl Default for Calendar {
 impl Calendar {
     /// The number of pending events.
     pub fn len(&self) -> usize {
-        let ahead: u32 = self.days.iter().flat_map(|&d| self.chain(d)).map(|b| b.count).sum();
-        ahead as usize + self.end - self.next + self.far.len()
+        let ahead =
+            self.days.iter().flat_map(|&d| self.chain(d)).flat_map(|b| b.entries.into_iter().take(b.count as usize));
+        let today = self.today[self.next..self.end].iter().copied();
+        let runs: usize = ahead.chain(today).map(|e| self.run(e as u32).count()).sum();
+        runs + self.far.len()
     }
     /// Whether no event is pending.
     pub fn is_empty(&self) -> bool {
@@ -153,13 +189,29 @@ impl Calendar {
             Phase::Arrive => self.push_arrival(at, key.element()),
             // Entries cannot order events that come before arrivals.
             Phase::Retune => self.defer(Event { at, key }),
-            _ => {
+            phase => {
+                let other = Other { key, after: NONE };
                 let place = self.free_others.pop().unwrap_or(self.others.len() as u32);
                 match self.others.get_mut(place as usize) {
-                    Some(free) => *free = key,
-                    None => self.others.push(key),
+                    Some(free) => *free = other,
+                    None => self.others.push(other),
                 }
-                self.put(at, OTHER | place);
+                // Timers hardly ever coincide.
+                if !matches!(phase, Phase::Open | Phase::Send) {
+                    self.put(at, OTHER | place);
+                    return;
+                }
+                let tail = &mut self.tails[tail_of(at, phase)];
+                if tail.at == at
+                    && let Some(last) = self.others.get_mut(tail.place as usize)
+                    && last.key <= key
+                {
+                    last.after = place;
+                    tail.place = place;
+                } else {
+                    let kept = self.put(at, OTHER | place);
+                    self.tails[tail_of(at, phase)] = Tail { at, place: if kept { place } else { NONE } };
+                }
             }
         }
     }
@@ -170,8 +222,9 @@ impl Calendar {
         self.put(at, link);
     }
 
+    /// Adds an entry. `false` if it waits in the heap, by its key alone.
     #[inline(always)]
-    fn put(&mut self, at: SimTime, what: u32) {
+    fn put(&mut self, at: SimTime, what: u32) -> bool {
         let day = at.0 >> self.shift;
         let mask = self.days.len() - 1;
         if ((day - self.day) as u64).wrapping_sub(1) >= mask as u64 {
@@ -187,6 +240,7 @@ impl Calendar {
         } else {
             self.put_crowded(d, entry);
         }
+        true
     }
 
     /// Moves the full block of a day away and starts another one.
@@ -205,9 +259,9 @@ impl Calendar {
         self.days[d].entries[0] = entry;
     }
 
-    /// Adds an event of the open day, or beyond the ring.
+    /// Adds an event of the open day, or beyond the ring. `false` if it waits in the heap.
     #[inline(never)]
-    fn put_beside(&mut self, at: SimTime, what: u32) {
+    fn put_beside(&mut self, at: SimTime, what: u32) -> bool {
         let today = at.0 >> self.shift <= self.day;
         if today && self.end - self.next < FEW {
             let entry = entry(at, what);
@@ -222,7 +276,9 @@ impl Calendar {
             self.defer(Event { at, key });
             // A longer ring would not help.
             self.deferred -= u32::from(today);
+            return false;
         }
+        true
     }
 
     /// The place of an entry among those of the open day.
@@ -383,10 +439,43 @@ impl Calendar {
         if first >= bound {
             return None;
         }
-        let entry = self.today[self.next];
-        self.next += 1;
-        self.take_key(entry as u32);
+        self.take_first(first);
         Some(first)
+    }
+
+    /// Removes the first event of the open day. The next one of its run takes its place, among the
+    /// sorted entries of the instant.
+    #[inline]
+    fn take_first(&mut self, event: Event) {
+        let what = self.today[self.next] as u32;
+        let Some(after) = self.others.get((what & !OTHER) as usize).filter(|_| what & OTHER != 0).map(|o| o.after)
+        else {
+            self.next += 1;
+            return;
+        };
+        self.free_others.push(what & !OTHER);
+        if after == NONE {
+            self.next += 1;
+            let tail = &mut self.tails[tail_of(event.at, event.key.phase())];
+            if tail.place == what & !OTHER {
+                tail.place = NONE;
+            }
+            return;
+        }
+        let (others, next) = (&self.others, key(&self.others, OTHER | after));
+        let instant = &mut self.today[self.next..self.sorted];
+        instant[0] = entry(event.at, OTHER | after);
+        let before = instant[1..].iter().take_while(|&&e| key(others, e as u32) < next).count();
+        instant[..=before].rotate_left(1);
+    }
+
+    /// The keys of the events that an entry stands for.
+    fn run(&self, what: u32) -> impl Iterator<Item = Key> {
+        let after = |&what: &u32| {
+            let after = self.others.get((what & !OTHER) as usize).filter(|_| what & OTHER != 0)?.after;
+            (after != NONE).then_some(OTHER | after)
+        };
+        std::iter::successors(Some(what), after).map(|what| self.key(what))
     }
 
     /// Puts the entries of the first instant into the order of their events. Until then, entries
@@ -492,15 +581,19 @@ impl Calendar {
     /// Adds the further blocks of a crowded day to the first one.
     #[inline(never)]
     fn open_crowded(&mut self, mut more: u32) {
+        let first = self.end;
         self.today.truncate(self.end);
         while let Some(block) = self.blocks.get_mut(more as usize) {
-            self.today.extend_from_slice(&block.entries[..block.count as usize]);
+            // Newer blocks come first, so this keeps the order of events backward.
+            self.today.extend(block.entries[..block.count as usize].iter().rev());
             let next = core::mem::replace(&mut block.more, self.free_block);
             self.free_block = more;
             more = next;
         }
         self.end = self.today.len();
-        self.today.sort_unstable();
+        // Events that come in order, as those of hosts that act in step, make long runs.
+        self.today[..first].reverse();
+        self.today.sort();
         // Events of one instant count once: no length of a day separates them.
         self.found += self.today.chunk_by(|a, b| a >> 32 == b >> 32).count() as u32;
         self.today.push(NOTHING);
@@ -540,7 +633,10 @@ impl Calendar {
         for day in self.day..=self.day + mask {
             for block in self.chain(self.days[(day & mask) as usize]) {
                 let entries = &block.entries[..block.count as usize];
-                events.extend(entries.iter().map(|&e| self.event(day << self.shift, e)));
+                for &entry in entries {
+                    let at = time(day << self.shift, entry);
+                    events.extend(self.run(entry as u32).map(|key| Event { at, key }));
+                }
             }
         }
         *self = Self {

@@ -115,3 +115,45 @@ fn pops_like_a_heap_as_links_use_it() {
         }
     }
 }
+
+proptest! {
+    /// Hosts act at few instants, one after the other, and some are stragglers.
+    #[test]
+    fn pops_like_a_heap_where_hosts_act_in_step(
+        steps in prop::collection::vec((0u8..12, 0i64..4, 0u32..30, 1i64..100_000_000), 1..1_500),
+    ) {
+        let (mut calendar, mut heap, mut now) = (Calendar::default(), BinaryHeap::new(), 0);
+        for (what, instant, host, period) in steps {
+            if what == 0 {
+                for _ in 0..host {
+                    let expected = heap.pop().map(|Reverse(e): Reverse<Event>| e);
+                    let bound = expected.unwrap_or(END);
+                    prop_assert_eq!(calendar.peek(), expected);
+                    prop_assert_eq!(calendar.pop_before(bound), None);
+                    prop_assert_eq!(calendar.pop_before(END), expected);
+                    now = expected.map_or(now, |e| e.at.0);
+                }
+                continue;
+            }
+            let at = SimTime(now / period * period + instant * period).max(SimTime(now));
+            let mut push = |kind: EventKind| {
+                calendar.push(at, kind.key());
+                heap.push(Reverse(Event { at, key: kind.key() }));
+            };
+            match what {
+                1..=3 => (0..host).for_each(|node| push(EventKind::AgentDue { node })),
+                4..=6 => (0..host).for_each(|sender| push(EventKind::Serve { sender })),
+                7 => push(EventKind::AgentDue { node: host }),
+                8 => push(EventKind::Serve { sender: host }),
+                9 => push(EventKind::QueuesChanged { host }),
+                10 => push(EventKind::Timer { flow: host, key: 1 }),
+                _ => push(EventKind::Arrival { link: host }),
+            }
+            prop_assert_eq!(calendar.len(), heap.len());
+        }
+        while let Some(Reverse(e)) = heap.pop() {
+            prop_assert_eq!(calendar.pop_before(END), Some(e));
+        }
+        prop_assert!(calendar.is_empty() && calendar.pop_before(END).is_none());
+    }
+}

@@ -212,16 +212,16 @@ impl Nic {
         (credit, empty)
     }
 
-    /// A gate opens. Returns the openings that have ended.
-    pub fn open(&mut self, now: SimTime, opening: GateOpening) -> Vec<GateOpening> {
+    /// A gate opens. Adds the openings that have ended to `ended`, which is empty.
+    pub fn open(&mut self, now: SimTime, opening: GateOpening, ended: &mut Vec<GateOpening>) {
         if let Some(rate) = opening.rate.filter(|_| !opening.paced) {
             self.rates.pace(now, Bucket::of(&opening, rate), |queue| self.queues.contains_key(&queue));
-            return Vec::new();
+            return;
         }
-        let mut ended = self.expire(now);
+        self.expire(now, ended);
         // A repeated grant for the same queue and time changes nothing.
         if self.openings.iter().any(|w| (w.queue, w.from) == (opening.queue, opening.from)) {
-            return ended;
+            return;
         }
         // A repeated signal prolongs the opening that it made.
         let same = |w: &&mut GateOpening| w.is_open(now) && (w.queue, w.path) == (opening.queue, opening.path);
@@ -239,11 +239,10 @@ impl Nic {
                 w.opened = opening.opened;
             }
             w.most = w.most.saturating_add(opening.most);
-            return ended;
+            return;
         }
         self.openings.push(opening);
         ended.sort_unstable_by_key(|w| (w.from, w.queue));
-        ended
     }
 
     /// Replaces the rates of queues by the clock, in their order. `spare` is a buffer.
@@ -266,9 +265,8 @@ impl Nic {
         self.rates.close(at, queue);
     }
 
-    /// Removes and returns the openings that have ended at `now`.
-    pub fn expire(&mut self, now: SimTime) -> Vec<GateOpening> {
-        let mut ended = Vec::new();
+    /// Moves the openings that have ended at `now` to `ended`.
+    pub fn expire(&mut self, now: SimTime, ended: &mut Vec<GateOpening>) {
         self.openings.retain(|w| {
             let over = w.is_over(now);
             if over {
@@ -276,7 +274,6 @@ impl Nic {
             }
             !over
         });
-        ended
     }
 
     /// The opening and the flow that alone may send from `now` until the opening ends.

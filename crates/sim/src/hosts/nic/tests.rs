@@ -90,7 +90,7 @@ impl Host {
 
     fn open(&mut self, destination: u32, length: Duration, most: u64) {
         let opening = GateOpening::slot((destination, 0), self.now, self.now + length);
-        self.nic.open(self.now, GateOpening { most, ..opening });
+        self.nic.open(self.now, GateOpening { most, ..opening }, &mut Vec::new());
     }
 
     fn serve(&mut self) -> Option<Packet> {
@@ -184,7 +184,7 @@ fn a_rate_paces_the_queue_and_not_its_flows() {
     let mut host = Host::gated();
     let until = host.now + Duration::from_secs(1);
     let opening = GateOpening::slot((1, 0), host.now, until);
-    host.nic.open(host.now, GateOpening { rate: Some(Rate::gbps(1)), ..opening });
+    host.nic.open(host.now, GateOpening { rate: Some(Rate::gbps(1)), ..opening }, &mut Vec::new());
     let (first, second) = (host.start(1, 1_000), host.start(1, 1_000));
     let mut sent = std::collections::BTreeMap::<FlowKey, u32>::new();
     // A packet takes ten times as long as on the line.

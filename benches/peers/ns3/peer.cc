@@ -38,11 +38,16 @@ using namespace ns3;
 
 constexpr uint32_t kIpHeader = 20;
 constexpr uint32_t kUdpHeader = 8;
+constexpr uint32_t kTcpHeader = 20;
 constexpr uint32_t kPppHeader = 2;
 constexpr uint8_t kUdpProtocol = 17;
 // Host h owns the address 10.0.0.0 + h + 1.
 constexpr uint32_t kFirstAddress = 0x0a000001;
 constexpr uint64_t kMaxHosts = (1u << 24) - 2;
+// With TCP, all hosts listen at one port, and flow f has the port kFirstPort + f
+// at its source.
+constexpr uint16_t kListenPort = 1;
+constexpr uint32_t kFirstPort = 1024;
 
 [[noreturn]] __attribute__((format(printf, 1, 2))) void
 Fail(const char* format, ...)
@@ -131,6 +136,10 @@ struct Flow
     uint32_t source;
     uint32_t destination;
     uint32_t hash;
+    // Of acknowledgements.
+    uint32_t backHash;
+    // TCP: bytes that wait for room in the send buffer.
+    uint64_t unsent;
 };
 
 Fabric g_fabric;
@@ -148,6 +157,23 @@ FlowFromPorts(const uint8_t* udp)
     const uint32_t high = (uint32_t{udp[2]} << 8) | udp[3];
     return (high << 16) | low;
 }
+
+uint32_t
+HashOfDatagram(const uint8_t* udp)
+{
+    return g_flows[FlowFromPorts(udp)].hash;
+}
+
+// Data has a flow's port as its source, acknowledgements as their destination.
+uint32_t
+HashOfSegment(const uint8_t* tcp)
+{
+    const uint32_t from = (uint32_t{tcp[0]} << 8) | tcp[1];
+    const uint32_t to = (uint32_t{tcp[2]} << 8) | tcp[3];
+    return from == kListenPort ? g_flows[to - kFirstPort].backHash : g_flows[from - kFirstPort].hash;
+}
+
+uint32_t (*g_hashOfPorts)(const uint8_t* header) = &HashOfDatagram;
 
 Ipv4Address
 AddressOf(uint32_t host)
@@ -216,6 +242,10 @@ class PathRouting : public Ipv4RoutingProtocol
     void AddPort(Ptr<NetDevice> device)
     {
         Ptr<Ipv4Route> route = Create<Ipv4Route>();
+        if (m_node < g_fabric.Hosts())
+        {
+            route->SetSource(AddressOf(m_node));
+        }
         route->SetGateway(Ipv4Address::GetAny());
         route->SetOutputDevice(device);
         m_ports.push_back(route);
@@ -251,7 +281,7 @@ class PathRouting : public Ipv4RoutingProtocol
         uint8_t ports[4];
         packet->CopyData(ports, sizeof ports);
         const uint32_t destination = header.GetDestination().Get() - kFirstAddress;
-        const uint32_t hash = g_flows[FlowFromPorts(ports)].hash;
+        const uint32_t hash = g_hashOfPorts(ports);
         forward(m_ports[g_fabric.Port(m_node, destination, hash)], packet, header);
         return true;
     }
@@ -383,7 +413,7 @@ SendOverIpv4(uint32_t flowId, uint32_t payload)
 using Ports = std::vector<std::vector<Ptr<NetDevice>>>;
 
 void
-InstallIpv4(const NodeContainer& nodes, const Ports& ports)
+InstallIpv4(const NodeContainer& nodes, const Ports& ports, bool tcp)
 {
     InternetStackHelper internet;
     internet.SetIpv6StackInstall(false);
@@ -406,7 +436,7 @@ InstallIpv4(const NodeContainer& nodes, const Ports& ports)
             ipv4->SetUp(interface);
             routing->AddPort(device);
         }
-        if (n < g_fabric.Hosts())
+        if (n < g_fabric.Hosts() && !tcp)
         {
             Ptr<Receiver> receiver = CreateObject<Receiver>();
             receiver->SetHost(n);
@@ -414,6 +444,96 @@ InstallIpv4(const NodeContainer& nodes, const Ports& ports)
             g_hostStacks.push_back({ipv4, routing->Uplink()});
         }
     }
+}
+
+// ---------------------------------------------------------------------------
+// --stack tcp: the whole Internet stack of ns-3. Each flow is a connection.
+
+NodeContainer g_nodes;
+
+void
+ReceiveStream(uint32_t flowId, Ptr<Socket> socket)
+{
+    while (Ptr<Packet> packet = socket->Recv())
+    {
+        if (packet->GetSize() == 0)
+        {
+            return;
+        }
+        Deliver(g_flows[flowId].destination, flowId, packet->GetSize());
+    }
+}
+
+// Without closing, each packet would search all connections that there were.
+void
+Accept(Ptr<Socket> socket, const Address& peer)
+{
+    const uint32_t flowId = InetSocketAddress::ConvertFrom(peer).GetPort() - kFirstPort;
+    socket->SetRecvCallback([flowId](Ptr<Socket> from) { ReceiveStream(flowId, from); });
+    socket->SetCloseCallbacks([](Ptr<Socket> from) { from->Close(); },
+                              [](Ptr<Socket>) { Fail("a connection failed"); });
+}
+
+void
+Listen(uint32_t host)
+{
+    Ptr<Socket> socket = Socket::CreateSocket(g_nodes.Get(host), TcpSocketFactory::GetTypeId());
+    socket->Bind(InetSocketAddress(Ipv4Address::GetAny(), kListenPort));
+    socket->Listen();
+    socket->SetAcceptCallback(MakeNullCallback<bool, Ptr<Socket>, const Address&>(),
+                              MakeCallback(&Accept));
+}
+
+void
+FillStream(uint32_t flowId, Ptr<Socket> socket)
+{
+    Flow& flow = g_flows[flowId];
+    while (flow.unsent > 0)
+    {
+        const uint64_t chunk = std::min<uint64_t>(flow.unsent, socket->GetTxAvailable());
+        if (chunk == 0 || socket->Send(Create<Packet>(static_cast<uint32_t>(chunk))) < 0)
+        {
+            return;
+        }
+        flow.unsent -= chunk;
+        if (flow.unsent == 0)
+        {
+            socket->Close();
+        }
+    }
+}
+
+void
+Connect(uint32_t flowId)
+{
+    const Flow& flow = g_flows[flowId];
+    Ptr<Socket> socket =
+        Socket::CreateSocket(g_nodes.Get(flow.source), TcpSocketFactory::GetTypeId());
+    socket->Bind(
+        InetSocketAddress(AddressOf(flow.source), static_cast<uint16_t>(kFirstPort + flowId)));
+    socket->SetConnectCallback([flowId](Ptr<Socket> from) { FillStream(flowId, from); },
+                               [](Ptr<Socket>) { Fail("a connection was refused"); });
+    socket->SetSendCallback([flowId](Ptr<Socket> from, uint32_t) { FillStream(flowId, from); });
+    socket->Connect(InetSocketAddress(AddressOf(flow.destination), kListenPort));
+}
+
+void
+ConfigureTcp(const std::string& congestion, uint32_t segment)
+{
+    Config::SetDefault("ns3::TcpL4Protocol::SocketType",
+                       TypeIdValue(TypeId::LookupByName("ns3::" + congestion)));
+    Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(segment));
+    Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(10));
+    Config::SetDefault("ns3::TcpSocket::ConnTimeout", TimeValue(Seconds(1)));
+    Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(2));
+    Config::SetDefault("ns3::TcpSocket::DelAckTimeout", TimeValue(MilliSeconds(1)));
+    Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(64 << 20));
+    Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(64 << 20));
+    Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(MilliSeconds(200)));
+    Config::SetDefault("ns3::TcpSocketBase::Sack", BooleanValue(true));
+    Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(false));
+    // Closed connections leave soon: each packet searches those that there are.
+    Config::SetDefault("ns3::TcpSocketBase::MaxSegLifetime", DoubleValue(0.001));
 }
 
 // ---------------------------------------------------------------------------
@@ -475,12 +595,13 @@ InstallDeviceForwarding(const Ports& ports)
 }
 
 // ---------------------------------------------------------------------------
-// The open loop: one pending event starts the next flow of the list.
+// One pending event starts the next flow of the list. Without TCP it sends the
+// whole flow.
 
 void (*g_send)(uint32_t flowId, uint32_t payload) = nullptr;
 
 void
-StartFlow(uint32_t flowId)
+SendDatagrams(uint32_t flowId)
 {
     for (uint64_t left = g_flows[flowId].remaining; left > 0;)
     {
@@ -489,6 +610,14 @@ StartFlow(uint32_t flowId)
         ++g_sent;
         left -= payload;
     }
+}
+
+void (*g_start)(uint32_t flowId) = &SendDatagrams;
+
+void
+StartFlow(uint32_t flowId)
+{
+    g_start(flowId);
     const uint32_t next = flowId + 1;
     if (next < g_flows.size())
     {
@@ -550,7 +679,8 @@ ReadFlows(const std::string& path, uint64_t salt)
         previous = start;
         const auto from = static_cast<uint32_t>(source);
         const auto to = static_cast<uint32_t>(destination);
-        g_flows.push_back({start, size, -1, from, to, FlowHash(from, to, id, salt)});
+        const uint32_t hash = FlowHash(from, to, id, salt);
+        g_flows.push_back({start, size, -1, from, to, hash, FlowHash(to, from, id, salt), size});
     }
     std::fclose(file);
     if (g_flows.empty())
@@ -591,7 +721,8 @@ const char kUsage[] =
     "  --mtu N                 MTU of every device (1500)\n"
     "  --payload N             bytes of payload in a full packet (mtu - 30)\n"
     "  --salt N                salt of the path choice (0)\n"
-    "  --stack ipv4|device     forward in ns-3's IPv4 or between devices (ipv4)\n"
+    "  --stack ipv4|device|tcp forward in ns-3's IPv4 or between devices, or use TCP (ipv4)\n"
+    "  --congestion NAME       congestion control of --stack tcp (TcpNewReno)\n"
     "  --scheduler NAME        ns-3's event list (ns3::MapScheduler)\n";
 
 class Options
@@ -729,13 +860,22 @@ Main(int argc, char** argv)
         static_cast<uint32_t>(options.Number("payload", 1, mtu - headers, fullPayload.c_str()));
     const uint64_t salt = options.Number("salt", 0, UINT64_MAX, "0");
     const std::string stack = options.Text("stack", "ipv4");
+    const std::string congestion = options.Text("congestion", "TcpNewReno");
     const std::string scheduler = options.Text("scheduler", "ns3::MapScheduler");
     options.RejectLeftovers();
-    if (stack != "ipv4" && stack != "device")
+    if (stack != "ipv4" && stack != "device" && stack != "tcp")
     {
         Fail("unknown stack %s\n%s", stack.c_str(), kUsage);
     }
     ReadFlows(flowsPath, salt);
+    if (stack == "tcp")
+    {
+        if (kFirstPort + g_flows.size() - 1 > UINT16_MAX)
+        {
+            Fail("%s: too many flows for TCP: a port for each", flowsPath.c_str());
+        }
+        ConfigureTcp(congestion, g_payload + kUdpHeader - kTcpHeader);
+    }
 
     ObjectFactory schedulerFactory;
     schedulerFactory.SetTypeId(scheduler);
@@ -768,9 +908,20 @@ Main(int argc, char** argv)
             connect(hosts + leaf, hosts + g_fabric.leaves + spine);
         }
     }
-    if (stack == "ipv4")
+    if (stack == "tcp")
     {
-        InstallIpv4(nodes, ports);
+        InstallIpv4(nodes, ports, true);
+        g_nodes = nodes;
+        g_hashOfPorts = &HashOfSegment;
+        g_start = &Connect;
+        for (uint32_t host = 0; host < hosts; ++host)
+        {
+            Listen(host);
+        }
+    }
+    else if (stack == "ipv4")
+    {
+        InstallIpv4(nodes, ports, false);
         g_send = &SendOverIpv4;
     }
     else
@@ -799,6 +950,15 @@ Main(int argc, char** argv)
             hops += queue->GetTotalReceivedPackets();
         }
     }
+    if (stack == "tcp")
+    {
+        for (uint32_t host = 0; host < hosts; ++host)
+        {
+            Ptr<NetDevice> device = ports[host].front();
+            Ptr<Queue<Packet>> queue = DynamicCast<PointToPointNetDevice>(device)->GetQueue();
+            g_sent += queue->GetTotalReceivedPackets();
+        }
+    }
     if (g_completed != g_flows.size())
     {
         Fail("%" PRIu64 " of %zu flows completed", g_completed, g_flows.size());
@@ -821,6 +981,7 @@ Main(int argc, char** argv)
 
     g_hostStacks.clear();
     g_ports.clear();
+    g_nodes = NodeContainer();
     Simulator::Destroy();
     return 0;
 }

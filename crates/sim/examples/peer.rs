@@ -1,10 +1,11 @@
-//! One list of flows through this simulator, as `benches/peers/ns3/peer` takes it through ns-3.
+//! One list of flows through this simulator, as the programs of `benches/peers` take it through
+//! others.
 //!
 //! `peer write NETWORK FLOWS LIST.csv` draws a list of FLOWS flows: Poisson arrivals at load 0.6,
 //! exponential sizes of 46 kB on average, uniform pairs. `peer run NETWORK LIST.csv FCT.csv`
-//! simulates it, writes when each flow completed and prints one line of JSON. NETWORK is
-//! `leaf-spine:LEAVESxHOSTSxSPINES` or `tree:EDGESxHOSTS`: hosts at 1 Gb/s, links between switches
-//! at 10 Gb/s, 1 us each.
+//! simulates it with datagrams, and `peer tcp NETWORK LIST.csv FCT.csv` with TCP. Both write when
+//! each flow completed and print one line of JSON. NETWORK is `leaf-spine:LEAVESxHOSTSxSPINES` or
+//! `tree:EDGESxHOSTS`: hosts at 1 Gb/s, links between switches at 10 Gb/s, 1 us each.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt32Type};
@@ -19,6 +20,7 @@ use timeplane_scenario::{FlowList, Workload};
 use timeplane_sim::bench;
 use timeplane_sim::engine::Pulse;
 use timeplane_sim::hosts::endpoints::Transport;
+use timeplane_transport::TcpConfig;
 use timeplane_workload::Source;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -27,8 +29,17 @@ fn main() -> Outcome<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["write", network, flows, list] => write(&fabric(network)?, flows.parse()?, list),
-        ["run", network, list, completions] => run(&fabric(network)?, list, completions),
-        _ => Err("peer write NETWORK FLOWS LIST.csv | peer run NETWORK LIST.csv FCT.csv".into()),
+        ["run", network, list, completions] => run(&fabric(network)?, list, completions, Transport::Datagrams),
+        ["tcp", network, list, completions] => run(&fabric(network)?, list, completions, tcp()),
+        _ => Err("peer write NETWORK FLOWS LIST.csv | peer run|tcp NETWORK LIST.csv FCT.csv".into()),
+    }
+}
+
+/// The TCP of the benchmark, with the handshake that the others cannot leave out.
+fn tcp() -> Transport {
+    match bench::tcp() {
+        Transport::Tcp(config) => Transport::Tcp(TcpConfig { handshake: true, ..config }),
+        other => other,
     }
 }
 
@@ -56,11 +67,11 @@ fn write(fabric: &Arc<Fabric>, flows: usize, list: &str) -> Outcome<()> {
     Ok(out.flush()?)
 }
 
-fn run(fabric: &Arc<Fabric>, list: &str, completions: &str) -> Outcome<()> {
+fn run(fabric: &Arc<Fabric>, list: &str, completions: &str, transport: Transport) -> Outcome<()> {
     let workload = Workload::Flows(FlowList { file: list.to_owned() });
     let source = Source::load(&workload, Path::new("."), fabric, Bytes::new(u64::from(bench::MTU)))?;
     let arrivals: Vec<_> = source.arrivals(1).collect();
-    let mut engine = bench::engine(fabric, &arrivals, Transport::Datagrams, 0, Recorder::memory());
+    let mut engine = bench::engine(fabric, &arrivals, transport, 0, Recorder::memory());
     let before = bench::cpu();
     engine.run(&Pulse::default());
     let cpu_s = bench::cpu() - before;

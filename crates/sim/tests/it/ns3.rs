@@ -3,7 +3,7 @@
 //! `ns3/*/fct.csv` was written by ns-3 3.37 (`benches/peers/ns3/peer`, with its Internet stack) for
 //! the flows of `ns3/*/flows.csv`. These are open-loop datagrams of up to 1500 B on the wire, with
 //! hosts at 1 Gb/s, links between switches at 10 Gb/s, 1 us each, and ECMP by the flow's hash with
-//! salt 0. `benches/peers/ns3/compare.py` does the same with lists of any length and both programs.
+//! salt 0. `benches/peers/compare.py` does the same with lists of any length and both programs.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt32Type};

@@ -49,6 +49,11 @@ impl ShuffleSource {
         Ok((Self { hosts, bytes: spec.bytes, jitter: spec.jitter }, facts))
     }
 
+    /// What each host sends, and receives.
+    pub(crate) const fn of_host(&self) -> Bytes {
+        Bytes::new(self.bytes.get() * (self.hosts as u64 - 1))
+    }
+
     /// All flows in listed order: in step k = 1, 2, ... every host i, in order, sends to host i + k
     /// modulo the hosts. So every step is a permutation.
     pub(crate) fn flows(&self) -> impl Iterator<Item = FlowArrival> + Send + use<> {

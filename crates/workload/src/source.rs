@@ -15,7 +15,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
-use timeplane_model::{Bytes, CoflowId, Duration, Fabric, HostId};
+use timeplane_model::{Bytes, CoflowId, Duration, Fabric, HostId, LinkId};
 use timeplane_scenario::{PacketMix, Workload};
 
 /// The latest arrival of a flow: 53 days, so that a run's sums of times do not overflow.
@@ -205,10 +205,18 @@ impl Source {
     /// Checks that a workload that ends can end before times overflow, with room for repetitions
     /// and waiting.
     fn ends_in_time(&self, fabric: &Fabric) -> Result<(), WorkloadError> {
-        let mut sent = vec![0; fabric.links().len()];
-        for (source, destination, bytes, _) in self.demand().unwrap_or_default() {
-            for link in [fabric.uplink(source), fabric.downlink(destination)] {
-                sent[link.index()] = bytes.get().saturating_add(sent[link.index()]);
+        let mut sent = vec![0u64; fabric.links().len()];
+        let mut add = |link: LinkId, bytes: Bytes| sent[link.index()] = bytes.get().saturating_add(sent[link.index()]);
+        if let Kind::Shuffle(shuffle) = &self.kind {
+            // A large one has too many pairs to list them.
+            for host in (0..fabric.hosts()).map(HostId) {
+                add(fabric.uplink(host), shuffle.of_host());
+                add(fabric.downlink(host), shuffle.of_host());
+            }
+        } else {
+            for (source, destination, bytes, _) in self.demand().unwrap_or_default() {
+                add(fabric.uplink(source), bytes);
+                add(fabric.downlink(destination), bytes);
             }
         }
         for (link, bytes) in fabric.links().iter().zip(sent) {

@@ -24,8 +24,9 @@ use crate::network::link::LinkState;
 use crate::network::packet::Packet;
 use buckets::Buckets;
 use queue::{Flows, Queue, take_turn};
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::ops::Bound;
 use timeplane_model::{Bytes, Rate};
 use timeplane_scenario::{Discipline, Nic as NicSpec};
@@ -44,6 +45,9 @@ pub struct Nic {
     /// The turns of flows within a queue, where these do not send first come, first served.
     turns: Option<Quanta>,
     queues: BTreeMap<QueueId, Queue>,
+    /// Queues in the order in which their first packet or flow came, where that decides. Entries
+    /// that no longer hold are passed over.
+    order: BinaryHeap<Reverse<(SimTime, QueueId)>>,
     openings: Vec<GateOpening>,
     /// Rates of queues that hold until they are replaced.
     rates: Buckets,
@@ -105,6 +109,7 @@ impl Nic {
             gated,
             turns,
             queues: BTreeMap::new(),
+            order: BinaryHeap::new(),
             openings: vec![],
             rates: Buckets::default(),
             train: None,
@@ -146,7 +151,9 @@ impl Nic {
         self.arrives(packet.destination, u64::from(link.wire(packet.bytes)));
         let queue = self.queue((packet.destination, packet.class()));
         queue.packets.push_back((now, packet));
-        queue.len() == 1
+        let alone = queue.len() == 1;
+        self.list((packet.destination, packet.class()));
+        alone
     }
 
     fn queue(&mut self, id: QueueId) -> &mut Queue {
@@ -157,6 +164,23 @@ impl Nic {
                 place.insert(Queue::new(self.turns))
             }
         }
+    }
+
+    /// Puts a queue in its place of the order, where first come is first served.
+    fn list(&mut self, id: QueueId) {
+        if self.gated || self.discipline() != Discipline::Fifo {
+            return;
+        }
+        let Some(queue) = self.queues.get_mut(&id) else { return };
+        let since = queue.since();
+        if since != queue.listed {
+            queue.listed = since;
+            self.order.extend(since.map(|since| Reverse((since, id))));
+        }
+    }
+
+    fn discipline(&self) -> Discipline {
+        self.spec.discipline.unwrap_or_default()
     }
 
     /// Removes an empty queue.
@@ -183,14 +207,18 @@ impl Nic {
         self.arrives(destination, ends.unsent(key, link).1);
         let queue = self.queue((destination, class));
         queue.push(now, key, class, None);
-        queue.len() == 1
+        let alone = queue.len() == 1;
+        self.list((destination, class));
+        alone
     }
 
     /// A TCP flow that is not here asks for its turn. Whether the queue was empty.
     pub fn push_offer(&mut self, now: SimTime, offer: &Offer) -> bool {
         let queue = self.queue((offer.destination, offer.class));
         queue.push(now, offer.flow, offer.class, offer.credit);
-        queue.len() == 1
+        let alone = queue.len() == 1;
+        self.list((offer.destination, offer.class));
+        alone
     }
 
     /// Removes a flow from the queue of a destination. Whether the queue is empty now.
@@ -209,6 +237,7 @@ impl Nic {
         if empty {
             self.drop_queue(id);
         }
+        self.list(id);
         (credit, empty)
     }
 
@@ -451,7 +480,14 @@ impl Nic {
             return Some(queue);
         }
         let may_send = |q: &(&QueueId, &Queue)| self.may_send(*q.0);
-        match self.spec.discipline.unwrap_or_default() {
+        match self.discipline() {
+            Discipline::Fifo if self.paused == 0 => loop {
+                let &Reverse((since, id)) = self.order.peek()?;
+                if self.queues.get(&id).is_some_and(|queue| queue.since() == Some(since)) {
+                    return Some(id);
+                }
+                self.order.pop();
+            },
             Discipline::Fifo => {
                 let queues = self.queues.iter().filter(may_send);
                 queues.filter_map(|(&d, q)| Some((q.since()?, d))).min().map(|x| x.1)
@@ -510,6 +546,7 @@ impl Nic {
             self.drop_queue(id);
             self.drained |= packet.is_none();
         }
+        self.list(id);
         packet.map(|packet| Taken { packet, emptied, last })
     }
 
@@ -534,6 +571,8 @@ impl Nic {
             }
             !queue.is_empty()
         });
+        let left: Vec<QueueId> = self.queues.keys().copied().collect();
+        left.into_iter().for_each(|id| self.list(id));
         lost
     }
 

@@ -18,6 +18,8 @@ pub(super) struct Queue {
     pub packets: VecDeque<(SimTime, Packet)>,
     /// Flows that hold bytes.
     pub flows: Flows,
+    /// The place in the interface's order that was last noted, see [`since`](Self::since).
+    pub listed: Option<SimTime>,
 }
 
 /// Flows in a queue.
@@ -36,7 +38,7 @@ impl Queue {
             None => Flows::InOrder(VecDeque::new()),
             Some(quanta) => Flows::InTurn(Box::new(Turns::new(quanta))),
         };
-        Self { packets: VecDeque::new(), flows }
+        Self { packets: VecDeque::new(), flows, listed: None }
     }
 
     pub fn len(&self) -> usize {

@@ -5,6 +5,7 @@ use super::*;
 use crate::bench::endpoints;
 use crate::hosts::endpoints::{HostAction, Service, Transport, Wire};
 use crate::network::packet::{NO_OPTIONS, UNKNOWN, flags};
+use proptest::prelude::*;
 use std::sync::Arc;
 use timeplane_model::{Duration, Fabric, Framing, HostId, LinkSpec, Switch};
 use timeplane_protocol::Detail;
@@ -47,8 +48,12 @@ struct Host {
 
 impl Host {
     fn new(transport: Transport, nic: Nic) -> Self {
+        Self::among(3, transport, nic)
+    }
+
+    fn among(hosts: u32, transport: Transport, nic: Nic) -> Self {
         let spec = LinkSpec { rate: RATE, propagation: Duration::ZERO, framing: Framing::Ethernet, bit_error: 0.0 };
-        let fabric = Arc::new(Fabric::single_switch(3, Switch::default(), spec).unwrap());
+        let fabric = Arc::new(Fabric::single_switch(hosts, Switch::default(), spec).unwrap());
         let link = LinkState::new(fabric.link(fabric.uplink(HostId(0))), None, None);
         Self { ends: endpoints(&fabric, transport, 1_500, 0, Recorder::discard()), link, nic, now: SimTime::ZERO }
     }
@@ -208,4 +213,30 @@ fn a_flow_that_leaves_takes_its_credit_along() {
     let credit = 15_000 - 4 * i64::try_from(FRAME).unwrap();
     assert_eq!(host.nic.remove((1, 0), key), (Some(credit), true));
     assert_eq!(host.nic.remove((1, 0), key), (None, false));
+}
+
+proptest! {
+    /// First come, first served finds the queue that a search of all finds.
+    #[test]
+    fn the_first_queue_is_that_of_a_search(steps in proptest::collection::vec((0..6, 1..9u32, 1..4u64), 1..120)) {
+        let transport = Transport::Raw { header: 16, config: RawConfig::default() };
+        let mut host = Host::among(9, transport, Nic::new(NicSpec::default(), false, None));
+        let mut flows = Vec::new();
+        for (step, destination, segments) in steps {
+            match step {
+                0..2 => flows.push((destination, host.start(destination, segments))),
+                2 => host.acknowledge(destination, 0),
+                3 if !flows.is_empty() => {
+                    let (destination, flow) = flows.swap_remove(segments as usize % flows.len());
+                    host.nic.withdraw(destination, flow, &mut host.ends);
+                }
+                _ => {
+                    let queues = host.nic.queues.iter();
+                    let first = queues.filter_map(|(id, queue)| Some((queue.since()?, *id))).min();
+                    prop_assert_eq!(host.nic.choose(), first.map(|f| f.1));
+                    host.serve();
+                }
+            }
+        }
+    }
 }

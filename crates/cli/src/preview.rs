@@ -8,10 +8,14 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::rc::Rc;
 use timeplane_experiment::{ExitCode, PlannedRun, checks};
-use timeplane_model::{Duration, Fabric};
+use timeplane_model::{Bytes, Duration, Fabric};
 use timeplane_scenario::{Loaded, Pattern, Point, Scenario, Workload};
 use timeplane_schedule::Schedulers;
+use timeplane_sim::memory;
 use timeplane_workload::{Source, WorkloadError};
+
+/// The memory of a run from which on a preview states it.
+const WORTH_SAYING: Bytes = Bytes::mb(100);
 
 /// The names of schedulers that a plan can use.
 pub fn names(schedulers: &Schedulers) -> Vec<&str> {
@@ -137,13 +141,18 @@ pub fn dry_run(loaded: &Loaded, points: &[Point], planned: &[PlannedRun]) -> Res
     if complete > 0 {
         line("", format!("{complete} complete already, {} to run", planned.len() - complete));
     }
-    let mut frames = 0.0;
+    let (mut frames, mut memory) = (0.0, Bytes::ZERO);
     for point in points {
         let both = sources.of(&point.scenario, loaded)?;
         frames += frames_of_run(&point.scenario, &both.0, &both.1);
+        let of_schemes = point.scenario.scheme.values().map(|s| memory::least(&point.scenario, s, &both.0, &both.1));
+        memory = of_schemes.fold(memory, Bytes::max);
     }
     let per_point = scenario.scheme.len() as f64 * f64::from(scenario.seeds);
     line("frames", format!("about {} data frames sent by hosts in all runs", output::rough(frames * per_point)));
+    if memory >= WORTH_SAYING {
+        line("memory", format!("a run needs {} at least", memory::in_gb(memory)));
+    }
     Ok(text)
 }
 

@@ -50,6 +50,13 @@ impl Display {
         if self.quiet {
             return;
         }
+        if let Progress::LeftOut(line) | Progress::Note(line) = progress {
+            match &self.bar {
+                Some(bar) => bar.suspend(|| say!("{line}")),
+                None => say!("{line}"),
+            }
+            return;
+        }
         let Ok(mut state) = self.state.lock() else { return };
         state.take(progress);
         let every = if self.bar.is_some() { BAR_EVERY } else { LINES_EVERY };

@@ -6,8 +6,10 @@ use crate::results::{Comparison, Results};
 use crate::scenario::Loaded;
 use crate::scheduler::{self, Failure};
 use crate::sweep;
+use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use std::collections::HashMap;
+use std::ffi::CString;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -30,12 +32,15 @@ struct State {
     events: Vec<u64>,
     done: usize,
     cached: usize,
+    /// What is still to be told to the user.
+    notes: Vec<String>,
 }
 
 impl State {
     fn on(&mut self, progress: Progress<'_>) {
         match progress {
-            Progress::Started { .. } | Progress::LeftOut(_) | Progress::Note(_) => {}
+            Progress::Started { .. } => {}
+            Progress::LeftOut(line) | Progress::Note(line) => self.notes.push(line.to_owned()),
             Progress::Left { seconds } => self.left = Some(seconds),
             Progress::Tick { run, events, .. } => {
                 self.events[run] = self.events[run].max(events);
@@ -71,6 +76,12 @@ fn forget(
     }
     let store = Store::open(&options.results, &loaded.name())?;
     stale.iter().try_for_each(|p| store.remove(&p.key))
+}
+
+/// Warns the user. A filter may make an error of it.
+fn warn(py: Python<'_>, note: &str) -> PyResult<()> {
+    let note = CString::new(note.trim_start_matches("warning: ")).unwrap_or_default();
+    PyErr::warn(py, &py.get_type::<PyUserWarning>(), &note, 2)
 }
 
 /// Runs everything that is missing in `root` and compares the completed runs.
@@ -129,6 +140,8 @@ pub(crate) fn run(
             }
             let mut look = || {
                 py.check_signals()?;
+                let notes = std::mem::take(&mut state.lock().expect("no panic").notes);
+                notes.iter().try_for_each(|note| warn(py, note))?;
                 if let Some(progress) = progress.as_ref().filter(|_| told.elapsed() >= 2 * LOOK) {
                     told = Instant::now();
                     tell(progress)?;

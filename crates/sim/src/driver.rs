@@ -3,9 +3,10 @@
 //! An experiment knows which runs there are; the driver prepares and simulates one of them.
 
 use crate::air::{AirError, read_beams};
+use crate::memory;
 use crate::run::{RunError, RunSpec, simulate};
 use std::path::Path;
-use timeplane_experiment::{Driver, ExperimentError, PlannedRun, Prepared, Watch};
+use timeplane_experiment::{Driver, ExperimentError, PlannedRun, Prepared, Progress, Watch, free_memory};
 use timeplane_results::{Recorder, RunSummary};
 use timeplane_scenario::{Loaded, Scenario};
 use timeplane_schedule::Schedulers;
@@ -38,6 +39,19 @@ impl Driver for Simulator {
 
     fn prepare(&self, loaded: &Loaded, point: &Prepared) -> Result<(), RunError> {
         Ok(read_traces(&point.point.scenario, &loaded.base)?)
+    }
+
+    fn select(
+        &self,
+        _loaded: &Loaded,
+        points: &[(Prepared, ())],
+        runs: Vec<PlannedRun>,
+        tell: &dyn Fn(Progress<'_>),
+    ) -> Result<Vec<PlannedRun>, RunError> {
+        if let Some(warning) = free_memory().and_then(|free| memory::warning(points, &runs, free)) {
+            tell(Progress::Note(&format!("warning: {warning}")));
+        }
+        Ok(runs)
     }
 
     fn run(

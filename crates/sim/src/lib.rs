@@ -14,6 +14,7 @@ pub mod control;
 mod driver;
 pub mod engine;
 pub mod hosts;
+pub mod memory;
 pub mod network;
 pub mod record;
 pub mod run;

@@ -50,12 +50,16 @@ impl Display {
         if self.quiet {
             return;
         }
-        if let Progress::LeftOut(line) | Progress::Note(line) = progress {
-            match &self.bar {
+        let note = match progress {
+            Progress::LeftOut(why) => Some(format!("left out: {why}")),
+            Progress::Note(line) => Some(line.to_owned()),
+            _ => None,
+        };
+        if let Some(line) = note {
+            return match &self.bar {
                 Some(bar) => bar.suspend(|| say!("{line}")),
                 None => say!("{line}"),
-            }
-            return;
+            };
         }
         let Ok(mut state) = self.state.lock() else { return };
         state.take(progress);

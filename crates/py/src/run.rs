@@ -80,7 +80,7 @@ fn forget(
 
 /// Warns the user. A filter may make an error of it.
 fn warn(py: Python<'_>, note: &str) -> PyResult<()> {
-    let note = CString::new(note.trim_start_matches("warning: ")).unwrap_or_default();
+    let note = CString::new(note).unwrap_or_default();
     PyErr::warn(py, &py.get_type::<PyUserWarning>(), &note, 2)
 }
 

@@ -49,7 +49,7 @@ impl Driver for Simulator {
         tell: &dyn Fn(Progress<'_>),
     ) -> Result<Vec<PlannedRun>, RunError> {
         if let Some(warning) = free_memory().and_then(|free| memory::warning(points, &runs, free)) {
-            tell(Progress::Note(&format!("warning: {warning}")));
+            tell(Progress::Note(&warning));
         }
         Ok(runs)
     }

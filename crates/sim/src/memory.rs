@@ -16,7 +16,7 @@ pub fn least(scenario: &Scenario, scheme: &Scheme, fabric: &Fabric, source: &Sou
     let ends = match scheme.transport {
         Transport::Datagrams {} => 0,
         Transport::Raw(_) => size_of::<RawSender>() + size_of::<ReceiverEnd>(),
-        _ => size_of::<Sender>() + size_of::<ReceiverEnd>(),
+        Transport::Tcp(_) => size_of::<Sender>() + size_of::<ReceiverEnd>(),
     };
     let flows = u128::from(at_once(scenario, source)) * (size_of::<Flow>() + ends) as u128;
     let links = (fabric.links().len() * size_of::<LinkState>()) as u128;

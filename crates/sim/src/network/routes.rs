@@ -118,7 +118,7 @@ impl Routes {
         self.choose(switch, destination, |_, set| ecmp_index(hash, self.hosts + switch, set.count))
     }
 
-    /// The link of [`Fabric::tagged_link`], or `LAST` if there is no route.
+    /// The link that [`Fabric::tagged_link`] finds, or `LAST` if there is no route.
     pub fn tagged(&self, switch: u32, destination: u32, tag: PathTag) -> u32 {
         self.choose(switch, destination, |row, set| {
             let shift = if row.own == NONE { 8 } else { 0 };

@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::ops::Deref;
 use timeplane_experiment::{self as experiment, ExitCode, ExperimentError, PlannedRun, Progress};
-use timeplane_scenario::Point;
+use timeplane_scenario::{Point, Record};
 
 /// Why a lab has no outcome. Completed runs are kept.
 #[derive(Debug, thiserror::Error)]
@@ -68,8 +68,9 @@ pub(crate) fn complete(outcome: experiment::Outcome) -> Outcome {
 
 /// Reports which keys of `record` ask for tables that a lab lacks; it has those of `recorded`.
 pub(crate) fn unrecorded<'a>(points: impl Iterator<Item = &'a Point>, recorded: &[&str], tell: &dyn Fn(Progress<'_>)) {
+    let usual = serde_json::to_value(Record::default()).unwrap_or_default();
     let asked = |point: &Point| match serde_json::to_value(&point.scenario.record) {
-        Ok(Value::Object(keys)) => keys.into_iter().filter(|(_, v)| *v != Value::Bool(false)).map(|(k, _)| k).collect(),
+        Ok(Value::Object(keys)) => keys.into_iter().filter(|(k, v)| usual.get(k) != Some(v)).map(|(k, _)| k).collect(),
         _ => Vec::new(),
     };
     let missing: BTreeSet<String> = points.flat_map(asked).filter(|key| !recorded.contains(&key.as_str())).collect();

@@ -29,7 +29,7 @@ use timeplane_live::observer::{self, Observer, ObserverError};
 use timeplane_model::{Duration, HostId};
 use timeplane_protocol::wire::SignalEncoding;
 use timeplane_results::{Recorder, ResultsError, RunSummary};
-use timeplane_scenario::{Loaded, Scenario, Topology};
+use timeplane_scenario::{HostLatency, Loaded, Scenario, Topology};
 use timeplane_workload::FlowArrival;
 
 pub use timeplane_experiment::Progress;
@@ -417,6 +417,15 @@ fn refuse(loaded: &Loaded, scenario: &Scenario) -> Result<(), RunError> {
     if !scenario.change.is_empty() {
         let place = loaded.locate("change").map(|l| format!("{l}: ")).unwrap_or_default();
         return unsupported(format!("{place}change: the rates of a lab do not change: remove the key"));
+    }
+    if !scenario.pause.is_empty() {
+        let place = loaded.locate("pause").map(|l| format!("{l}: ")).unwrap_or_default();
+        return unsupported(format!("{place}pause: only simulated hosts pause: remove the key"));
+    }
+    if let Some((name, _)) = scenario.scheme.iter().find(|(_, s)| s.host_latency() != HostLatency::None) {
+        let key = format!("scheme.{name}.host");
+        let place = loaded.locate(&key).map(|l| format!("{l}: ")).unwrap_or_default();
+        return unsupported(format!("{place}{key}: hosts of a lab take the time that they take: remove the key"));
     }
     Ok(())
 }

@@ -43,5 +43,5 @@ pub use store::{FORMAT, Manifest, ManifestRun, PartialRun, Store, place, run_key
 pub use summary::{ControlTotals, Counts, RunFacts, RunSummary, Summarizer, Tally, WindowSummary, summary_batch};
 pub use tables::{
     AirRow, CoflowRow, CollectiveRow, ControlRow, DropRow, FlowRow, LatencyRow, LinkRow, QueueRow, RateRow,
-    ReceivedRow, Row, RttRow, SlotRow, StepRow, TcpRow,
+    ReceivedRow, RoundTripsRow, Row, RttRow, SignalRow, SlotRow, StepRow, TcpRow,
 };

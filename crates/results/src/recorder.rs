@@ -4,7 +4,7 @@
 use crate::error::ResultsError;
 use crate::tables::{
     AirRow, CoflowRow, CollectiveRow, ControlRow, DropRow, FlowRow, LatencyRow, LinkRow, QueueRow, RateRow,
-    ReceivedRow, Row, RttRow, SlotRow, StepRow, TcpRow,
+    ReceivedRow, RoundTripsRow, Row, RttRow, SignalRow, SlotRow, StepRow, TcpRow,
 };
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
@@ -199,12 +199,16 @@ recorder! {
     slot(SlotRow) -> slots;
     /// Records the new rate of a pair.
     rate(RateRow) -> rates;
+    /// Records what a control frame does to a gate.
+    signal(SignalRow) -> signals;
     /// Records the counters of a link.
     link(LinkRow) -> links;
     /// Records packets of one latency.
     latency(LatencyRow) -> latency;
     /// Records segments of one round-trip time.
     rtt(RttRow) -> rtt;
+    /// Records measurements of one round-trip time by one reading.
+    round_trips(RoundTripsRow) -> round_trips;
 }
 
 impl Recorder {

@@ -27,6 +27,8 @@ use serde_json::{Value, json};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// The layout of the folder. Folders of other layouts are rejected.
 pub const FORMAT: u32 = 3;
@@ -36,6 +38,9 @@ const MARKER_TEXT: &str = "timeplane results, layout ";
 const PARTIAL: &str = ".partial-";
 pub(crate) const SUMMARY: &str = "summary.json";
 const KEY_LENGTH: usize = 16;
+/// How long a lock may outlive the process that took it. A program that this process was starting
+/// when it was killed holds the lock as well, until it runs.
+const RELEASE: Duration = Duration::from_secs(5);
 
 /// The key of a run: 16 hexadecimal digits of a BLAKE3 hash over everything that determines it.
 /// `scenario` is the scenario of the run, with defaults, its scheme and its sweep point. The order
@@ -490,23 +495,35 @@ fn refuse_strangers(dir: &Path) -> Result<(), ResultsError> {
 
 /// Takes the lock; `false` if the file system has none.
 fn lock(marker: &mut File, dir: &Path, by: fn(&File) -> Result<(), TryLockError>) -> Result<bool, ResultsError> {
-    match by(marker) {
-        Ok(()) => Ok(true),
-        Err(TryLockError::WouldBlock) => {
-            let mut text = String::new();
-            let _ = marker.read_to_string(&mut text);
-            let holder = text.split_once("process ").map(|(_, pid)| format!(" (process {})", pid.trim()));
-            Err(ResultsError::Busy { path: dir.to_owned(), holder: holder.unwrap_or_default() })
+    let began = Instant::now();
+    loop {
+        match by(marker) {
+            Ok(()) => return Ok(true),
+            Err(TryLockError::Error(_)) => return Ok(false),
+            Err(TryLockError::WouldBlock) => {
+                let holder = holder(marker);
+                if holder.is_none_or(is_alive) || began.elapsed() > RELEASE {
+                    let holder = holder.map(|pid| format!(" (process {pid})")).unwrap_or_default();
+                    return Err(ResultsError::Busy { path: dir.to_owned(), holder });
+                }
+                thread::sleep(Duration::from_millis(10));
+            }
         }
-        Err(TryLockError::Error(_)) => Ok(false),
     }
+}
+
+/// The process that the marker names.
+fn holder(marker: &mut File) -> Option<u32> {
+    let mut text = String::new();
+    marker.rewind().and_then(|()| marker.read_to_string(&mut text)).ok()?;
+    text.split_once("process ")?.1.trim().parse().ok()
 }
 
 /// Checks the layout in the marker and writes the current one with this process's id.
 fn check_layout(marker: &mut File, dir: &Path) -> Result<(), ResultsError> {
     let path = dir.join(MARKER);
     let mut text = String::new();
-    marker.read_to_string(&mut text).map_err(|e| ResultsError::io("read", &path, e))?;
+    marker.rewind().and_then(|()| marker.read_to_string(&mut text)).map_err(|e| ResultsError::io("read", &path, e))?;
     // A process that was killed here leaves an empty marker.
     if let Some(first) = text.lines().next() {
         let layout = first.strip_prefix(MARKER_TEXT).unwrap_or(first);

@@ -219,10 +219,13 @@ tables! {
         link: u32,
         /// The node that holds the queue.
         node: u32,
-        /// Wire bytes waiting.
+        /// Wire bytes that have not left, with the rest of the frame that is being sent.
         queue_bytes: u64,
-        /// Packets waiting.
+        /// Packets that have not left completely.
         queue_packets: u32,
+        /// Wire bytes without the frame that is being sent, as simulators with a queue before the
+        /// link count. On an air link it counts until it is delivered.
+        waiting_bytes: u64,
     }
 
     /// What hosts received over time: one row per sample and host that has received something since
@@ -345,6 +348,21 @@ tables! {
         rate_bps: u64,
     }
 
+    /// Signals: one row for each gate that a control frame opens or closes, in the order of
+    /// arrival.
+    "signals": SignalRow {
+        /// When the frame arrived at the host.
+        time_ps: i64,
+        /// The host whose gate it is.
+        host: u32,
+        /// The host that the gate leads to.
+        destination: u32,
+        /// Whether the gate opens.
+        opens: bool,
+        /// From the arrival until the host obeyed.
+        reaction_ps: i64,
+    }
+
     /// Links: one row per direction of a wire, over the whole run.
     "links": LinkRow {
         /// Number of the link.
@@ -381,6 +399,22 @@ tables! {
         /// How many segments.
         packets: u64,
     }
+
+    /// Round-trip times by what they are measured on, in the window: one row per interval of
+    /// `record.tcp_every`, reading and time. Without `record.tcp_every` there is one interval.
+    "round_trips": RoundTripsRow {
+        /// End of the interval.
+        time_ps: i64,
+        /// `segment`: as in the table `rtt`. `acknowledgement`: an acknowledgement of new data, by
+        /// the time since its oldest segment was sent; none if this segment was sent again.
+        /// `delivery`: a segment, by the time from its first sending until the receiver has all
+        /// bytes up to its end. This time is one way.
+        reading: &'static str,
+        /// At least this long, and less than the next row or 1.6 % longer.
+        rtt_ps: i64,
+        /// How many segments or acknowledgements.
+        packets: u64,
+    }
 }
 
 #[cfg(test)]
@@ -411,7 +445,8 @@ mod tests {
                 let (name, about) = (field.name().as_str(), &field.metadata()["description"]);
                 assert!(about.ends_with('.') || about.ends_with("..."), "{table}.{name}: {about}");
                 let unit = ["_ps", "_bytes", "_packets", "_flows", "_bps", "_ppm"].iter().any(|u| name.ends_with(u));
-                let other = ["measured", "reason", "kind", "sender", "mcs", "state", "algorithm"].contains(&name);
+                let other = ["measured", "opens", "reading", "reason", "kind", "sender", "mcs", "state", "algorithm"]
+                    .contains(&name);
                 assert!(unit || other || plain.contains(&name) || counts.contains(&name), "{table}.{name} has no unit");
             }
         }

@@ -1,7 +1,9 @@
 //! The proxy with kernel TCP: emulated links, windows set by BPF, acknowledgements on another wire.
 //! Needs root and `/dev/net/tun`.
 
+use nix::sys::signal::{Signal, kill};
 use nix::sys::socket::{setsockopt, sockopt};
+use nix::unistd::Pid;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream, UdpSocket};
@@ -401,6 +403,22 @@ fn acknowledgements_take_another_wire_and_data_do_not() {
     }
     let all = redirect.counters().unwrap();
     drop(redirect);
+
+    // The same by the command, which says what it did when it is stopped.
+    let next_hop = format!("--next-hop={next_hop}");
+    let mut command = b.command(env!("CARGO_BIN_EXE_timeplane-lab"));
+    command.args(["acknowledgements", "data", "acks", "--every=1", "--json", &next_hop]).stdout(Stdio::piped());
+    let mut running = command.spawn().unwrap();
+    let mut said = BufReader::new(running.stdout.take().unwrap()).lines();
+    said.next().expect("it reports once its program is attached").unwrap();
+    let before = came(&a, "acks");
+    transfer(&a, &b, "10.93.0.2:9");
+    kill(Pid::from_raw(i32::try_from(running.id()).unwrap()), Signal::SIGTERM).unwrap();
+    assert!(running.wait().unwrap().success());
+    let said: serde_json::Value = serde_json::from_str(&said.last().unwrap().unwrap()).unwrap();
+    let redirected = said["redirected"].as_u64().unwrap();
+    assert!(redirected >= 20 && said["failed"] == 0, "{said}");
+    assert!(eventually(|| came(&a, "acks") - before >= redirected), "{said}");
     let before = came(&a, "data");
     transfer(&a, &b, "10.93.0.2:9");
     assert!(came(&a, "data") - before >= 20, "acknowledgements are back where they were: {all:?}");

@@ -49,7 +49,9 @@ fn a_run_is_complete_or_not_there() {
             "queues.parquet",
             "rates.parquet",
             "received.parquet",
+            "round_trips.parquet",
             "rtt.parquet",
+            "signals.parquet",
             "slots.parquet",
             "steps.parquet",
             "summary.json",
@@ -213,6 +215,31 @@ fn a_store_is_held_by_one() {
     Store::open(scratch.path(), "other").unwrap();
     drop(store);
     Store::open(scratch.path(), "study").unwrap();
+}
+
+#[test]
+fn a_lock_may_outlive_its_process_for_a_moment() {
+    let scratch = Scratch::new("outlives");
+    let mut gone = Command::new("true").spawn().unwrap();
+    gone.wait().unwrap();
+    drop(Store::open(scratch.path(), "study").unwrap());
+    let path = scratch.path().join("study/.timeplane-results");
+    let marker = fs::read_to_string(&path).unwrap().replace(&std::process::id().to_string(), &gone.id().to_string());
+    let held = fs::File::open(&path).unwrap();
+    let open_while_held = |marker: &str| {
+        held.lock().unwrap();
+        fs::write(&path, marker).unwrap();
+        std::thread::scope(|scope| {
+            let opened = scope.spawn(|| Store::open(scratch.path(), "study").map(drop));
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            held.unlock().unwrap();
+            opened.join().unwrap()
+        })
+    };
+    open_while_held(&marker).unwrap();
+    // The layout is checked after a wait, too.
+    let other = open_while_held(&marker.replace("layout ", "layout 9"));
+    assert!(matches!(other, Err(ResultsError::Format { .. })), "{other:?}");
 }
 
 #[test]

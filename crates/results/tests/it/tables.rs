@@ -10,7 +10,7 @@ use std::fs::{self, File};
 use std::path::Path;
 use timeplane_results::{ROW_GROUP_ROWS, Recorder, Tables};
 
-const NAMES: [&str; 15] = [
+const NAMES: [&str; 17] = [
     "flows",
     "coflows",
     "steps",
@@ -23,9 +23,11 @@ const NAMES: [&str; 15] = [
     "control",
     "slots",
     "rates",
+    "signals",
     "links",
     "latency",
     "rtt",
+    "round_trips",
 ];
 /// Two full row groups and a rest.
 const FLOWS: u32 = 2 * ROW_GROUP_ROWS as u32 + 17;

@@ -164,6 +164,7 @@ fn a_queue_without_a_row_is_empty() {
         node: 9,
         queue_bytes,
         queue_packets: 1,
+        waiting_bytes: 0,
     };
     let (counts, read) = timeline(&[], &[row(10, 5), row(20, 6), row(50, 7)]);
     assert_eq!(counts, TimelineCounts { slots: 0, queues: 3, windows: 0 });
@@ -177,7 +178,7 @@ fn a_queue_without_a_row_is_empty() {
 fn a_table_of_another_version_is_refused_by_name() {
     let folder = Folder::new();
     let mut recorder = Recorder::files(&folder.0).unwrap();
-    recorder.queue(&QueueRow { time_ps: 0, link: 0, node: 0, queue_bytes: 1, queue_packets: 1 });
+    recorder.queue(&QueueRow { time_ps: 0, link: 0, node: 0, queue_bytes: 1, queue_packets: 1, waiting_bytes: 0 });
     recorder.finish().unwrap();
     std::fs::rename(folder.0.join("queues.parquet"), folder.0.join("slots.parquet")).unwrap();
     let run = TimelineRun {

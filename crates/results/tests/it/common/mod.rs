@@ -5,7 +5,8 @@ use indexmap::IndexMap;
 use std::path::{Path, PathBuf};
 use timeplane_results::{
     AirRow, CoflowRow, CollectiveRow, ControlRow, DropRow, FlowRow, LatencyRow, LinkRow, QueueRow, RateRow,
-    ReceivedRow, Recorder, RttRow, RunFacts, RunSummary, SlotRow, StepRow, Summarizer, Tally, TcpRow, WindowSummary,
+    ReceivedRow, Recorder, RoundTripsRow, RttRow, RunFacts, RunSummary, SignalRow, SlotRow, StepRow, Summarizer, Tally,
+    TcpRow, WindowSummary,
 };
 
 /// A folder that is removed at the end of the test.
@@ -76,6 +77,7 @@ pub fn record(recorder: &mut Recorder, n: u32) {
             node: i,
             queue_bytes: k,
             queue_packets: 1,
+            waiting_bytes: k / 2,
         });
         recorder.step(&StepRow { step: i, start_ps: i64::from(i), step_ps: (i > 0).then_some(9), ideal_ps: 8 });
         recorder.collective(&CollectiveRow {
@@ -106,6 +108,8 @@ pub fn record(recorder: &mut Recorder, n: u32) {
         let state = ["used", "outage"][i as usize % 2];
         recorder.air(&AirRow { time_ps: 1, link: i, state, mcs: (i > 0).then_some(12), rate_bps: k, lost_ppm: 7 });
         recorder.rtt(&RttRow { rtt_ps: i64::from(i), packets: k });
+        let reading = ["segment", "delivery"][i as usize % 2];
+        recorder.round_trips(&RoundTripsRow { time_ps: 1, reading, rtt_ps: i64::from(i), packets: k });
         let reason = ["queue full", "bit error"][i as usize % 2];
         recorder.drop(&DropRow { link: i, node: i, reason, packets: k, bytes: 1500 * k });
         let kind = ["report", "grants"][i as usize % 2];
@@ -118,6 +122,7 @@ pub fn record(recorder: &mut Recorder, n: u32) {
             late: 2,
             max_transfer_ps: 7_000,
         });
+        recorder.signal(&SignalRow { time_ps: 1, host: i, destination: 4, opens: i > 2, reaction_ps: 7 });
         recorder.rate(&RateRow { time_ps: 1, source: i, destination: 4, rate_bps: k });
         recorder.slot(&SlotRow {
             round: k,

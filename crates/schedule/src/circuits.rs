@@ -18,6 +18,7 @@ mod cover_all;
 mod eclipse;
 mod error;
 mod evaluate;
+mod gain;
 mod hold;
 mod lines;
 mod max_weight;
@@ -129,6 +130,16 @@ pub trait CircuitScheduler: Send {
         parameters: &CircuitParameters,
         standing: Option<&Matching>,
     ) -> Result<Vec<Configuration>, CircuitError>;
+
+    /// Whether plans ignore the demand. Such a scheduler fills every window, also without any
+    /// demand, and each plan continues the one before.
+    fn is_oblivious(&self) -> bool {
+        false
+    }
+
+    /// Receives the circuits of the last plan that is carried out, before the next one is computed.
+    /// By default they make no difference.
+    fn remember(&mut self, _circuits: &[Uptime]) {}
 
     /// Like [`plan`](Self::plan), without a window or a limit on configurations. The plan runs
     /// until the packet switch can have carried the rest, by its end or by the time that any

@@ -434,7 +434,7 @@ impl<'a> Table<'a> {
                 again.push(entry(pair, picked.pair, self.hosts));
             }
         }
-        turns::reorder(&mut self.order, again, |e| self.taken[e.pair as usize]);
+        turns::reorder(&mut self.order, self.picked.len(), again, |e| self.taken[e.pair as usize]);
         for picked in self.picked.drain(..) {
             self.taken[picked.pair] = false;
         }

@@ -8,6 +8,7 @@
 //!
 //! A [`LinkSet`] knows which links may be up together. In [`Ports`], racks have a number of ports
 //! and no other constraint; radio links that interfere with each other need another set.
+//! [`Measured`] limits any of them to racks that have measured each other.
 //!
 //! The measure is the completion time of demands (CTD) of fluids: all traffic flows at once, and
 //! ends when the busiest place has carried its bytes. [`Wired::unsubscribed`] is the CTD of a tree
@@ -24,6 +25,7 @@ mod evaluate;
 mod fluid;
 mod greedy;
 mod link;
+mod measured;
 mod phases;
 mod places;
 mod plan;
@@ -40,6 +42,7 @@ pub use evaluate::{Evaluation, Place, evaluate};
 pub use fluid::Fluid;
 pub use greedy::Greedy;
 pub use link::{Duplex, Link, LinkSet, Offer};
+pub use measured::Measured;
 pub use phases::{Phase, Phases};
 pub use plan::{FlywayPlan, Route};
 pub use policy::{Candidate, FlywayPolicy, Policy};

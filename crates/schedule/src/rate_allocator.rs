@@ -2,7 +2,7 @@
 //!
 //! The uplinks of a switch together are not overloaded, either.
 
-use crate::rates::{Flows, Hosts, Offered, Proportional, max_min, scale_both, scale_down};
+use crate::rates::{Flows, Hosts, Offered, Proportional, Scaling, max_min, scale_down};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use timeplane_model::{Clos, ClosError, Fabric, HostId};
@@ -36,7 +36,8 @@ pub enum RateNormalizer {
     Proportional,
 }
 
-/// Relative distance from its bound at which [`scale_both`] ends, and the maximum number of rounds.
+/// Relative distance from its bound at which [`scale_both`](crate::rates::scale_both) ends, and the
+/// maximum number of rounds.
 const TOLERANCE: f64 = 0.01;
 const ROUNDS: u32 = 50;
 /// Number of price updates after each change.
@@ -57,7 +58,7 @@ pub struct RateAllocator {
     /// Capacities: sending hosts, receiving hosts, switches up, switches down.
     capacity: Vec<f64>,
     prices: Proportional,
-    offered: Vec<Offered>,
+    scaling: Scaling,
     flows: Flows,
 }
 
@@ -81,34 +82,31 @@ impl RateAllocator {
             oversubscribed,
             prices: Proportional::new(capacity.clone()),
             capacity,
-            offered: Vec::new(),
+            scaling: Scaling::default(),
             flows: Flows::new(),
             clos,
         })
     }
 
-    /// Computes rates for pairs (source, destination, requested share of the link). Replaces the
-    /// contents of `given` with one rate for each pair.
-    pub fn allocate(&mut self, offered: &[(u32, u32, f64)], given: &mut Vec<f64>) {
+    /// Computes rates for pairs that request these shares of the link. Replaces the contents of
+    /// `given` with one rate for each pair.
+    pub fn allocate(&mut self, offered: &[Offered], given: &mut Vec<f64>) {
         given.clear();
-        self.offered.clear();
-        let entry = |&(source, destination, rate): &(u32, u32, f64)| Offered { source, destination, rate };
-        self.offered.extend(offered.iter().map(entry));
         match self.normalizer {
             RateNormalizer::ScaleBoth => {
-                given.extend(scale_both(&self.hosts, &self.offered, TOLERANCE, ROUNDS).rates);
-                self.keep_above(given);
+                self.scaling.scale(&self.hosts, offered, TOLERANCE, ROUNDS, given);
+                self.keep_above(offered, given);
             }
             RateNormalizer::ScaleDown => {
-                given.extend(scale_down(&self.hosts, &self.offered));
-                self.keep_above(given);
+                given.extend(scale_down(&self.hosts, offered));
+                self.keep_above(offered, given);
             }
             RateNormalizer::MaxMin => {
-                self.find_links();
+                self.find_links(offered);
                 given.extend(max_min(&self.capacity, &self.flows));
             }
             RateNormalizer::Proportional => {
-                self.find_links();
+                self.find_links(offered);
                 self.prices.rates(&self.flows, STEPS, given);
             }
         }
@@ -120,10 +118,10 @@ impl RateAllocator {
         (self.oversubscribed && s != d).then_some((s as usize, d as usize))
     }
 
-    fn find_links(&mut self) {
+    fn find_links(&mut self, offered: &[Offered]) {
         self.flows.clear();
         let n = self.hosts.len() as u32;
-        for o in &self.offered {
+        for o in offered {
             let own = [o.source, n + o.destination];
             match self.crossing(o) {
                 None => self.flows.push(&own, 1.0, o.rate),
@@ -136,19 +134,19 @@ impl RateAllocator {
     }
 
     /// Scales down traffic across overloaded switches; the result stays feasible elsewhere.
-    fn keep_above(&self, rates: &mut [f64]) {
+    fn keep_above(&self, offered: &[Offered], rates: &mut [f64]) {
         if !self.oversubscribed {
             return;
         }
         for side in 0..2 {
             let mut sum = vec![0.0; self.clos.edges()];
             let switch = |o: &Offered| self.crossing(o).map(|c| if side == 0 { c.0 } else { c.1 });
-            for (o, rate) in self.offered.iter().zip(rates.iter()) {
+            for (o, rate) in offered.iter().zip(rates.iter()) {
                 if let Some(e) = switch(o) {
                     sum[e] += rate;
                 }
             }
-            for (o, rate) in self.offered.iter().zip(rates.iter_mut()) {
+            for (o, rate) in offered.iter().zip(rates.iter_mut()) {
                 if let Some(e) = switch(o) {
                     *rate *= (f64::from(self.clos.capacity()) / sum[e]).min(1.0);
                 }

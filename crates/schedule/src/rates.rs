@@ -16,6 +16,7 @@ pub use all_pairs::{AllPairs, Levels};
 pub use fill::{max_min, max_min_hosts};
 pub use max_min::MaxMin;
 pub use proportional::Proportional;
+pub(crate) use scale::Scaling;
 pub use scale::{Scaled, scale_both, scale_down};
 
 /// Capacities of hosts to send and to receive.

@@ -9,7 +9,7 @@
 mod queues;
 
 use crate::paths::{ClosPaths, PathColoring};
-use queues::{Bursts, Choice, Queues, Turn};
+use queues::{Bursts, Queues};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::{EnumMessage, IntoStaticStr, VariantArray};
@@ -93,13 +93,12 @@ pub struct TimeslotAllocator {
     slot_bytes: u64,
     paths: ClosPaths,
     queues: Queues,
-    /// By host: the last slot in which it was taken as a source, and as a destination. Slot numbers
-    /// make clearing unnecessary.
-    taken: Vec<[u64; 2]>,
+    /// By host: 1 where it is taken as a source, and as a destination.
+    taken: Vec<[u8; 2]>,
     /// By switch with hosts: packets that leave and enter it in the slot.
     crossing: Vec<[u32; 2]>,
-    stamp: u64,
-    chosen: Vec<Turn>,
+    /// Numbers of the queues that send in the slot, and their pairs.
+    chosen: Vec<u32>,
     pairs: Vec<(HostId, HostId)>,
     tags: Vec<Option<PathTag>>,
 }
@@ -124,7 +123,6 @@ impl TimeslotAllocator {
             queues: Queues::new(hosts, metric),
             taken: vec![[0; 2]; hosts],
             crossing: vec![[0; 2]; paths.clos().edges()],
-            stamp: 0,
             chosen: Vec::new(),
             pairs: Vec::new(),
             tags: Vec::new(),
@@ -150,41 +148,67 @@ impl TimeslotAllocator {
 
     /// Allocates the slot that starts at `start`: a maximal matching with its paths.
     pub fn allocate(&mut self, start: Time, out: &mut Vec<PacketSlot>) {
-        self.stamp += 1;
+        self.taken.fill([0; 2]);
         self.chosen.clear();
-        self.crossing.fill([0; 2]);
-        let Self { paths, queues, taken, crossing, stamp, chosen, .. } = self;
-        let capacity = paths.clos().capacity();
-        let mut left = queues.sources();
-        queues.walk(|turn| {
-            let (s, d) = (turn.rank.source as usize, turn.rank.destination as usize);
-            if taken[s][0] == *stamp || taken[d][1] == *stamp {
-                return Choice::Later;
-            }
-            let (from, to) = (paths.clos().edge(HostId(s as u32)), paths.clos().edge(HostId(d as u32)));
-            if from != to {
-                if crossing[from as usize][0] == capacity || crossing[to as usize][1] == capacity {
-                    return Choice::Later;
-                }
-                crossing[from as usize][0] += 1;
-                crossing[to as usize][1] += 1;
-            }
-            taken[s][0] = *stamp;
-            taken[d][1] = *stamp;
-            chosen.push(*turn);
-            left -= 1;
-            if left == 0 { Choice::NowAndEnd } else { Choice::Now }
-        });
         self.pairs.clear();
-        self.pairs.extend(self.chosen.iter().map(|t| (HostId(t.rank.source), HostId(t.rank.destination))));
+        self.crossing.fill([0; 2]);
+        let clos = self.paths.clos();
+        let capacity = clos.capacity();
+        let mut left = self.queues.sources();
+        self.queues.arrange();
+        let mut begin = 0;
+        'all: while begin < self.queues.pairs().len() {
+            let mut free = self.free_from(begin);
+            while free != 0 {
+                let place = begin + free.trailing_zeros() as usize;
+                free &= free - 1;
+                let pair = self.queues.pairs()[place];
+                let [s, d] = pair.map(|host| host as usize);
+                // An earlier one of the block may have taken an end.
+                if self.taken[s][0] | self.taken[d][1] != 0 {
+                    continue;
+                }
+                let [from, to] = pair.map(|host| clos.edge(HostId(host)) as usize);
+                let crosses = from != to;
+                if crosses && (self.crossing[from][0] == capacity || self.crossing[to][1] == capacity) {
+                    continue;
+                }
+                let Some(queue) = self.queues.end(place) else { continue };
+                self.crossing[from][0] += u32::from(crosses);
+                self.crossing[to][1] += u32::from(crosses);
+                self.taken[s][0] = 1;
+                self.taken[d][1] = 1;
+                self.chosen.push(queue);
+                self.pairs.push(pair.map(HostId).into());
+                left -= 1;
+                if left == 0 {
+                    break 'all;
+                }
+            }
+            begin += BLOCK;
+        }
         self.paths.assign(&self.pairs, &mut self.tags);
-        for ((turn, &(source, destination)), &path) in self.chosen.iter().zip(&self.pairs).zip(&self.tags) {
+        for ((&queue, &(source, destination)), &path) in self.chosen.iter().zip(&self.pairs).zip(&self.tags) {
             // The pair's next packet becomes first only after this slot, behind all that arrived by
             // then.
             let since = start + Duration::from_ps(1);
-            self.queues.take(turn.queue, Some(since), |bursts| carry(bursts, self.slot_bytes, self.fill));
-            out.push(PacketSlot { source, destination, class: Class(turn.rank.class), path });
+            let class = self.queues.class(queue);
+            self.queues.take(queue, Some(since), |bursts| carry(bursts, self.slot_bytes, self.fill));
+            out.push(PacketSlot { source, destination, class, path });
         }
+    }
+
+    /// Bits of the turns of a block whose ends are both free. Which these are is as good as random
+    /// near the start of the order, so no branch asks.
+    #[inline]
+    fn free_from(&self, begin: usize) -> u32 {
+        let pairs = &self.queues.pairs()[begin..];
+        let mut free = 0;
+        for (bit, &[s, d]) in (0..BLOCK as u32).zip(pairs) {
+            let taken = self.taken[s as usize][0] | self.taken[d as usize][1];
+            free |= u32::from(taken ^ 1) << bit;
+        }
+        free
     }
 
     /// Subtracts what one slot carries from a queue because it is granted already; the queue keeps
@@ -195,6 +219,9 @@ impl TimeslotAllocator {
         }
     }
 }
+
+/// Turns that are looked at together.
+const BLOCK: usize = 32;
 
 /// Subtracts what one slot of `room` bytes carries.
 fn carry(bursts: &mut Bursts, mut room: u64, fill: SlotFill) {

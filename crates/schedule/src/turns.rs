@@ -90,21 +90,42 @@ impl Turn {
     }
 }
 
-/// Removes served pairs from an order and inserts pairs that are to be served again. These are
-/// few, so the entries between two of them move as a block.
-pub(crate) fn reorder<E: Copy + Ord>(order: &mut Vec<E>, mut again: Vec<E>, served: impl Fn(&E) -> bool) {
-    order.retain(|e| !served(e));
+/// Removes the `gone` served pairs from an order and inserts pairs that are to be served again.
+///
+/// Served pairs were mostly due first, and are mostly due last again. Both are few, so the entries
+/// behind the last served one, and those between two new ones, move as blocks.
+pub(crate) fn reorder<E: Copy + Ord>(order: &mut Vec<E>, gone: usize, mut again: Vec<E>, served: impl Fn(&E) -> bool) {
+    let (mut kept, mut next) = (0, 0);
+    while next - kept < gone && next < order.len() {
+        let entry = order[next];
+        order[kept] = entry;
+        kept += usize::from(!served(&entry));
+        next += 1;
+    }
+    order.copy_within(next.., kept);
+    order.truncate(order.len() - (next - kept));
     again.sort_unstable();
     let (mut end, mut to) = (order.len(), order.len() + again.len());
     order.extend_from_slice(&again);
     for &entry in again.iter().rev() {
-        let at = order[..end].partition_point(|e| *e <= entry);
+        let at = place(&order[..end], &entry);
         to -= end - at;
         order.copy_within(at..end, to);
         to -= 1;
         order[to] = entry;
         end = at;
     }
+}
+
+/// The place of an entry behind those of a sorted list that are not larger, searched from its end.
+fn place<E: Ord>(entries: &[E], entry: &E) -> usize {
+    let (mut end, mut step) = (entries.len(), 1);
+    while step <= end && entries[end - step] > *entry {
+        end -= step;
+        step *= 2;
+    }
+    let begin = end.saturating_sub(step);
+    begin + entries[begin..end].partition_point(|e| e <= entry)
 }
 
 #[cfg(test)]
@@ -142,7 +163,7 @@ mod tests {
     #[test]
     fn an_order_is_kept() {
         let mut order = vec![1, 3, 5, 7, 9];
-        reorder(&mut order, vec![8, 2, 12], |e| [1, 7].contains(e));
+        reorder(&mut order, 2, vec![8, 2, 12], |e| [1, 7].contains(e));
         assert_eq!(order, [2, 3, 5, 8, 9, 12]);
     }
 
@@ -154,7 +175,8 @@ mod tests {
             let of = |new: bool| entries.iter().filter(move |e| e.1.0 == new).map(|e| *e.0);
             let served = |e: &u16| entries[e].1;
             let (mut order, mut expected): (Vec<u16>, Vec<u16>) = (of(false).collect(), of(false).collect());
-            reorder(&mut order, of(true).rev().collect(), served);
+            let gone = order.iter().filter(|e| served(e)).count();
+            reorder(&mut order, gone, of(true).rev().collect(), served);
             expected.retain(|e| !served(e));
             expected.extend(of(true));
             expected.sort_unstable();

@@ -115,12 +115,24 @@ struct Inner {
     node: u32,
 }
 
+/// The due slot, the turn and the number of a pair, in one number that is fast to compare.
+type Entry = u128;
+
+fn entry(pair: &Pair, number: u32) -> Entry {
+    u128::from(pair.turn.due) << 64 | u128::from(pair.turn.diagonal) << 32 | u128::from(number)
+}
+
+/// The number of the pair of an entry.
+fn pair_of(entry: Entry) -> u32 {
+    entry as u32
+}
+
 /// A plan under construction.
 struct Table {
     hosts: usize,
     pairs: Vec<Pair>,
     /// Pairs with demand and room, by due slot and turn.
-    order: Vec<(u64, u32, u32)>,
+    order: Vec<Entry>,
     /// Pairs of this slot; and by pair, while the order is updated, whether it is in the slot.
     picked: Vec<u32>,
     served: Vec<bool>,
@@ -232,7 +244,7 @@ impl Table {
             }
             let pair = &mut self.pairs[p];
             pair.turn.enter(now, load, pairs);
-            self.order.push((pair.turn.due, pair.turn.diagonal, p as u32));
+            self.order.push(entry(pair, p as u32));
         }
         self.order.sort_unstable();
     }
@@ -245,7 +257,7 @@ impl Table {
     /// Chooses the pairs of the next slot. Returns `false` if no demand is left.
     fn fill(&mut self) -> bool {
         self.picked.clear();
-        let Some(&(_, _, head)) = self.order.first() else { return false };
+        let Some(head) = self.order.first().map(|&e| pair_of(e)) else { return false };
         let longest = self.longest();
         self.outer.reset();
         for v in 0..2 * self.hosts {
@@ -292,7 +304,7 @@ impl Table {
         }
         self.spoken.fill(false);
         let mut free = vec![0u32; self.cores.len()];
-        for &(_, _, p) in &self.order {
+        for p in self.order.iter().map(|&e| pair_of(e)) {
             let pair = &self.pairs[p as usize];
             if pair.core != NOBODY && self.hosts_free(pair) {
                 let c = pair.core as usize;
@@ -312,7 +324,7 @@ impl Table {
         // Hosts with the most slots left first, as far as their pairs cross these cores.
         for critical in [true, false] {
             for k in 0..self.order.len() {
-                let p = self.order[k].2;
+                let p = pair_of(self.order[k]);
                 let pair = &self.pairs[p as usize];
                 if pair.core == NOBODY || free[pair.core as usize] == 0 || !self.hosts_free(pair) {
                     continue;
@@ -336,7 +348,7 @@ impl Table {
             if most == 0 {
                 return;
             }
-            let p = self.order[k].2;
+            let p = pair_of(self.order[k]);
             if !self.outer.both_spare(p as usize) {
                 continue;
             }
@@ -413,9 +425,9 @@ impl Table {
             self.served[p] = true;
             self.lose(p, fewer);
         }
-        let again = self.picked.iter().map(|&p| self.entry(p)).filter(|&(.., p)| self.pairs[p as usize].turn.left > 0);
-        let again = again.collect();
-        turns::reorder(&mut self.order, again, |e| self.served[e.2 as usize]);
+        let waiting = self.picked.iter().map(|&p| (&self.pairs[p as usize], p)).filter(|(pair, _)| pair.turn.left > 0);
+        let again = waiting.map(|(pair, p)| entry(pair, p)).collect();
+        turns::reorder(&mut self.order, self.picked.len(), again, |&e| self.served[pair_of(e) as usize]);
         for p in &self.picked {
             self.served[*p as usize] = false;
         }
@@ -424,21 +436,17 @@ impl Table {
         }
     }
 
-    fn entry(&self, p: u32) -> (u64, u32, u32) {
-        let pair = &self.pairs[p as usize];
-        (pair.turn.due, pair.turn.diagonal, p)
-    }
-
     /// Removes pairs whose receiver has no room left.
     fn leave(&mut self) {
         let mut order = std::mem::take(&mut self.order);
-        order.retain(|&(_, _, p)| {
-            let pair = &self.pairs[p as usize];
+        order.retain(|&e| {
+            let p = pair_of(e) as usize;
+            let pair = &self.pairs[p];
             let stays = self.has_room(pair);
             if !stays {
                 let slots = pair.turn.slots();
-                self.outer.limit(p as usize, 0);
-                self.lose(p as usize, slots);
+                self.outer.limit(p, 0);
+                self.lose(p, slots);
             }
             stays
         });

@@ -92,6 +92,13 @@ pub enum CircuitAlgorithm {
         "x-departures" = "the paper implies the rule only; choice and order of matchings are ours"
     ))]
     CoverAll,
+    /// As `cover_all`, without configurations that cost more than they carry.
+    #[schemars(extend(
+        "x-source" = "REACToR, He Liu et al., NSDI 2014, section 5.4",
+        "x-departures" = "the paper gives every demand beyond the packet switch a circuit; here the least demands wait \
+                          if circuits and packets then carry more in the period"
+    ))]
+    CoverMost,
     /// All matchings in turn, whatever the demand, each for a `day`.
     #[schemars(extend(
         "x-source" = "RotorNet, William Mellette et al., SIGCOMM 2017",
@@ -104,7 +111,7 @@ pub enum CircuitAlgorithm {
 }
 
 /// Parameters that some algorithms have; each has a default of its own.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CircuitTuning {
     /// How long each matching is open, for algorithms that [have days](CircuitAlgorithm::has_day).
     /// Default: nine dark times and at least a microsecond.
@@ -113,6 +120,12 @@ pub struct CircuitTuning {
     /// steps](CircuitAlgorithm::has_granularity). Default: the number with the least bound on the
     /// length of the schedule.
     pub granularity: Option<u32>,
+    /// How often the demand of a pair counts that had a circuit, for algorithms that [have
+    /// hysteresis](CircuitAlgorithm::has_hysteresis). Default: once.
+    pub hysteresis: Option<f64>,
+    /// Another order of matchings in each round, for algorithms that [have
+    /// rounds](CircuitAlgorithm::has_rounds).
+    pub reorder: bool,
 }
 
 impl CircuitAlgorithm {
@@ -132,8 +145,9 @@ impl CircuitAlgorithm {
             Self::Adjust => Box::new(Adjust::new(tuning.granularity)),
             Self::Double => Box::new(Adjust::double()),
             Self::Sunflow => Box::new(Sunflow),
-            Self::CoverAll => Box::new(CoverAll),
-            Self::RoundRobin => Box::new(RoundRobin::new(tuning.day)),
+            Self::CoverAll => Box::new(CoverAll::new().with_hysteresis(tuning.hysteresis.unwrap_or(1.0))),
+            Self::CoverMost => Box::new(CoverAll::most().with_hysteresis(tuning.hysteresis.unwrap_or(1.0))),
+            Self::RoundRobin => Box::new(RoundRobin::new(tuning.day).reordered(tuning.reorder)),
             Self::Hold => Box::new(Hold::new()),
         }
     }
@@ -141,6 +155,16 @@ impl CircuitAlgorithm {
     /// Whether its matchings are open for [a day](CircuitTuning::day).
     pub fn has_day(self) -> bool {
         matches!(self, Self::MaxWeight | Self::RoundRobin)
+    }
+
+    /// Whether it has [hysteresis](CircuitTuning::hysteresis).
+    pub fn has_hysteresis(self) -> bool {
+        matches!(self, Self::CoverAll | Self::CoverMost)
+    }
+
+    /// Whether it serves all matchings [in rounds](CircuitTuning::reorder).
+    pub fn has_rounds(self) -> bool {
+        self == Self::RoundRobin
     }
 
     /// Whether it has [a granularity](CircuitTuning::granularity).

@@ -12,7 +12,7 @@ use super::lines::NONE;
 /// When edges are removed, only the pairs that lost their edge are matched again. Paths are
 /// therefore searched one by one, without the phases of Hopcroft and Karp, which pay off only when
 /// many are missing.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Augment {
     ports: usize,
     /// Number of words in a row.
@@ -54,6 +54,15 @@ impl Augment {
     pub(super) fn set_row(&mut self, i: usize, times: &[u64], least: u64) {
         for (word, times) in self.edges[i * self.words..][..self.words].iter_mut().zip(times.chunks(64)) {
             *word = times.iter().enumerate().fold(0, |bits, (b, &t)| bits | u64::from(t >= least) << b);
+        }
+    }
+
+    /// Sets the edges of a sender to these receivers. Edges of the matching must stay.
+    pub(super) fn set_edges<'a>(&mut self, i: usize, receivers: impl Iterator<Item = &'a u32>) {
+        let row = &mut self.edges[i * self.words..][..self.words];
+        row.fill(0);
+        for &j in receivers {
+            row[j as usize / 64] |= 1 << (j % 64);
         }
     }
 

@@ -1,11 +1,14 @@
-//! Cover-all: a circuit for every demand that the packet switch cannot carry.
+//! Cover-all: a circuit for every demand that the packet switch cannot carry; cover-most: for those
+//! that gain by it.
 //!
 //! Also selects the demands that other schedulers leave to the packet switch.
 
+use super::gain::Gain;
 use super::lines::{Lines, NONE};
 use super::plan::{Builder, by_packets};
-use super::{CircuitError, CircuitParameters, CircuitScheduler, Configuration};
+use super::{CircuitError, CircuitParameters, CircuitScheduler, Configuration, Uptime};
 use crate::coloring::Paull;
+use std::collections::BTreeSet;
 use timeplane_model::{Demand, Duration, Matching};
 
 /// Gives every demand that the packet switch cannot carry a circuit, in as few configurations as
@@ -28,17 +31,54 @@ use timeplane_model::{Demand, Duration, Matching};
 ///    those with the least demand are left out.
 ///
 /// Takes O(demands x (log demands + ports)).
-#[derive(Clone, Debug, Default)]
-pub struct CoverAll;
+///
+/// [`CoverAll::most`] leaves out more configurations, again those with the least demand, where
+/// circuits and packets then carry more within the window. Each configuration costs a dark time and
+/// an open time that may be longer than its demand. Without it, the packet switch shares its
+/// capacity among more demands, and the rest waits for the next window. This takes
+/// O(configurations^2 x log ports) on top.
+///
+/// With [hysteresis](Self::with_hysteresis), a pair that had a circuit in the last plan returns to
+/// the packet switch only if a multiple of its demand fits there.
+#[derive(Clone, Debug)]
+pub struct CoverAll {
+    /// Leaves out configurations where that carries more.
+    gains: bool,
+    /// How often the demand of a pair counts that had a circuit in the last plan; at least 1.
+    hysteresis: f64,
+    /// Pairs with a circuit in the last plan.
+    had: BTreeSet<(usize, usize)>,
+}
 
 impl CoverAll {
+    /// Covers every demand that the packet switch cannot carry.
+    pub fn new() -> Self {
+        Self { gains: false, hysteresis: 1.0, had: BTreeSet::new() }
+    }
+
+    /// Covers the demands for which circuits and packets carry the most in the window.
+    pub fn most() -> Self {
+        Self { gains: true, ..Self::new() }
+    }
+
+    /// Lets the demand of a pair that had a circuit count `factor` times when demands are left to
+    /// the packet switch. Factors below 1 count as 1.
+    pub fn with_hysteresis(self, factor: f64) -> Self {
+        Self { hysteresis: factor.max(1.0), ..self }
+    }
+
     fn run(
+        &self,
         lines: Lines,
         parameters: &CircuitParameters,
         standing: Option<&Matching>,
         by_packets: u64,
     ) -> Vec<Configuration> {
-        let circuits = keep_from_packets(lines, by_packets, u64::MAX);
+        let all = self.gains.then(|| (lines.rows.clone(), lines.columns.clone()));
+        let counted = |i, j, time| {
+            if self.had.contains(&(i, j)) { (time as f64 * self.hysteresis) as u64 } else { time }
+        };
+        let circuits = keep(lines, by_packets, u64::MAX, counted);
         let mut groups = groups(&circuits);
         let mut plan = Builder::new(parameters, circuits, standing);
         let least = plan.least();
@@ -49,13 +89,18 @@ impl CoverAll {
         // The standing matching needs no dark time: a plan of one such configuration repeats
         // forever at no cost.
         let stays = groups.first().is_some_and(|g| standing.is_some_and(|s| g.is_part_of(s)));
-        let saved = if stays { plan.dark() } else { 0 };
+        let mut saved = if stays { plan.dark() } else { 0 };
         let fit = (plan.room() + saved) / (plan.dark() + least);
         let fit = usize::try_from(fit.min(u64::from(parameters.most))).unwrap_or(usize::MAX);
-        if groups.len() > fit {
+        if groups.len() > fit || self.gains {
             let mut by_total: Vec<usize> = (0..groups.len()).collect();
             by_total.sort_by_key(|&g| std::cmp::Reverse(groups[g].total));
             by_total.truncate(fit);
+            if let Some((rows, columns)) = &all {
+                let gain = Gain::new([rows, columns], &plan.left, by_packets);
+                by_total.truncate(gain.best(&groups, &by_total, &plan, saved));
+                saved = if by_total.contains(&0) { saved } else { 0 };
+            }
             by_total.sort_unstable();
             groups = by_total.into_iter().map(|g| std::mem::take(&mut groups[g])).collect();
         }
@@ -75,12 +120,12 @@ impl CoverAll {
 
 /// A configuration under construction.
 #[derive(Clone, Default)]
-struct Group {
-    outputs: Vec<u32>,
-    /// Largest demand of its pairs.
-    open: u64,
+pub(super) struct Group {
+    pub(super) outputs: Vec<u32>,
+    /// Largest demand of its pairs, then its open time.
+    pub(super) open: u64,
     /// Sum of the demands of its pairs.
-    total: u64,
+    pub(super) total: u64,
 }
 
 impl Group {
@@ -92,13 +137,21 @@ impl Group {
 
 /// Removes the demands that are left to the packet switch: the smallest ones, up to `longest` each,
 /// as long as both ports have a `budget` for them.
-pub(super) fn keep_from_packets(mut lines: Lines, budget: u64, longest: u64) -> Lines {
+pub(super) fn keep_from_packets(lines: Lines, budget: u64, longest: u64) -> Lines {
+    keep(lines, budget, longest, |_, _, time| time)
+}
+
+/// Like [`keep_from_packets`], with demands as large as `counted`, which is at least their time.
+fn keep(mut lines: Lines, budget: u64, longest: u64, counted: impl Fn(usize, usize, u64) -> u64) -> Lines {
     if budget == 0 {
         return lines;
     }
     let (mut rows, mut columns) = (vec![budget; lines.ports], vec![budget; lines.ports]);
-    for (i, j, time) in in_order(&lines, longest.min(budget)) {
-        if time <= rows[i].min(columns[j]) {
+    let mut pairs = in_order(&lines, longest.min(budget));
+    // The sort is stable: equal ones stay ordered by distance.
+    pairs.sort_by_key(|&(i, j, time)| counted(i, j, time));
+    for (i, j, time) in pairs {
+        if counted(i, j, time) <= rows[i].min(columns[j]) {
             rows[i] -= time;
             columns[j] -= time;
             lines.take(i, j, time);
@@ -154,7 +207,20 @@ pub(super) fn packets_in(window: Duration, parameters: &CircuitParameters) -> u6
     by_packets(parameters, window.as_ps() as u64)
 }
 
+impl Default for CoverAll {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl CircuitScheduler for CoverAll {
+    fn remember(&mut self, circuits: &[Uptime]) {
+        self.had.clear();
+        if self.hysteresis > 1.0 {
+            self.had.extend(circuits.iter().map(|up| (up.source.index(), up.destination.index())));
+        }
+    }
+
     fn plan(
         &mut self,
         demand: &Demand,
@@ -163,7 +229,7 @@ impl CircuitScheduler for CoverAll {
     ) -> Result<Vec<Configuration>, CircuitError> {
         let lines = Lines::of(demand, parameters, standing)?;
         let budget = packets_in(parameters.window, parameters);
-        Ok(Self::run(lines, parameters, standing, budget))
+        Ok(self.run(lines, parameters, standing, budget))
     }
 
     fn finish(
@@ -175,6 +241,7 @@ impl CircuitScheduler for CoverAll {
         let endless = parameters.endless();
         let lines = Lines::of(demand, &endless, standing)?;
         let budget = packets_until_bound(&lines, parameters);
-        Ok(Self::run(lines, &endless, standing, budget))
+        // Whatever waits has to be carried in the end.
+        Ok(Self::new().run(lines, &endless, standing, budget))
     }
 }

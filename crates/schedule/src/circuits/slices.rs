@@ -33,6 +33,10 @@ pub(super) struct Slices {
     threshold: u64,
     /// Times in picoseconds, row by row.
     time: Vec<u64>,
+    /// Columns of the entries that were above zero at first, row by row. Most are few. Those of row
+    /// i are `first[i]..first[i + 1]`.
+    first: Vec<u32>,
+    entries: Vec<u32>,
     graph: Augment,
     /// The best matching so far; its edges are unused.
     best: Augment,
@@ -48,6 +52,7 @@ impl Slices {
         self.ports = ports;
         self.time.clear();
         self.time.extend_from_slice(time);
+        self.list();
         self.graph.reset(ports);
         self.best.reset(ports);
         self.set_rows(self.threshold);
@@ -56,7 +61,19 @@ impl Slices {
     /// Continues with another matrix of the same size, at the same threshold.
     pub(super) fn go_on(&mut self, time: &[u64]) {
         self.time.copy_from_slice(time);
+        self.list();
         self.raise(self.threshold);
+    }
+
+    /// Lists the entries above zero. Until there is another matrix, entries only shrink.
+    fn list(&mut self) {
+        self.entries.clear();
+        self.first.clear();
+        self.first.push(0);
+        for row in self.time.chunks_exact(self.ports.max(1)) {
+            self.entries.extend((0..).zip(row).filter(|(_, time)| **time > 0).map(|(j, _)| j));
+            self.first.push(self.entries.len() as u32);
+        }
     }
 
     /// Finds the next slice and returns its length, or `None` if nothing is left. It has at least
@@ -123,9 +140,11 @@ impl Slices {
         self.columns.clear();
         self.columns.resize(self.ports, 0);
         let mut least = u64::MAX;
-        for row in self.time.chunks_exact(self.ports) {
+        for i in 0..self.ports {
             let mut largest = 0;
-            for (&entry, column) in row.iter().zip(&mut self.columns) {
+            for &j in &self.entries[self.first[i] as usize..self.first[i + 1] as usize] {
+                let entry = self.time[i * self.ports + j as usize];
+                let column = &mut self.columns[j as usize];
                 largest = largest.max(entry);
                 *column = entry.max(*column);
             }
@@ -147,7 +166,68 @@ impl Slices {
 
     fn set_rows(&mut self, threshold: u64) {
         for i in 0..self.ports {
-            self.graph.set_row(i, &self.time[i * self.ports..][..self.ports], threshold);
+            let times = &self.time[i * self.ports..][..self.ports];
+            // With many entries, a look at all is faster.
+            let row = &self.entries[self.first[i] as usize..self.first[i + 1] as usize];
+            if 4 * row.len() > self.ports {
+                self.graph.set_row(i, times, threshold);
+            } else {
+                self.graph.set_edges(i, row.iter().filter(|j| times[**j as usize] >= threshold));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::lines::Lines;
+    use super::super::stuff::Stuffed;
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The definition: the edges of a threshold are all entries of at least that.
+    fn edges(slices: &Slices, threshold: u64) -> Augment {
+        let mut graph = slices.graph.clone();
+        for i in 0..slices.ports {
+            graph.set_row(i, &slices.time[i * slices.ports..][..slices.ports], threshold);
+        }
+        graph
+    }
+
+    proptest! {
+        #[test]
+        fn listed_entries_are_all_edges(
+            ports in 1usize..80,
+            cells in prop::collection::vec((0usize..6_400, 1u64..1_000), 0..200),
+            longest in any::<bool>(),
+        ) {
+            let mut lines = Lines { ports, time: vec![0; ports * ports], rows: vec![0; ports], columns: vec![0; ports] };
+            for (at, time) in cells {
+                let at = at % (ports * ports);
+                lines.time[at] += time;
+                lines.rows[at / ports] += time;
+                lines.columns[at % ports] += time;
+            }
+            let (mut stuffed, mut slices) = (Stuffed::default(), Slices::default());
+            let sum = stuffed.stuff(&lines);
+            slices.begin(ports, &stuffed.time);
+            let worth = if longest { Worth::Longest { above: 0 } } else { Worth::Any };
+            let mut cut = 0;
+            while let Some(slice) = slices.next(worth) {
+                prop_assert_eq!(&slices.graph, &edges(&slices, slices.threshold));
+                let most = slices.most();
+                let largest = |line: &mut dyn Iterator<Item = u64>| line.max().unwrap_or(0);
+                let rows = (0..ports).map(|i| largest(&mut slices.time[i * ports..][..ports].iter().copied()));
+                let columns = (0..ports).map(|j| largest(&mut slices.time[j..].iter().step_by(ports).copied()));
+                prop_assert_eq!(most, rows.chain(columns).min().unwrap_or(0));
+                slices.cut(slice);
+                cut += slice;
+                if cut % 3 == 0 {
+                    let time = slices.time.clone();
+                    slices.go_on(&time);
+                }
+            }
+            prop_assert_eq!(cut, sum, "slices are all of it");
         }
     }
 }

@@ -65,6 +65,11 @@ impl<L: LinkSet + Clone> Phases<L> {
         Ok(Phase { plan: best, kept, begun, ended })
     }
 
+    /// The set without links from which each phase starts, and the links that are up.
+    pub fn links_mut(&mut self) -> (&mut L, &[Link]) {
+        (&mut self.none, &self.up)
+    }
+
     /// The links that are up.
     pub fn up(&self) -> &[Link] {
         &self.up

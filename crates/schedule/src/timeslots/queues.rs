@@ -1,8 +1,9 @@
 //! The queues that an allocator of timeslots knows of, and the order of their turns.
 //!
 //! A turn that is over, because its queue has another rank by now or is empty, stays in the order
-//! until the next walk. New turns wait apart and are merged then. A slot walks through nearly the
-//! whole order anyway, so this costs less than an ordered set, which moves each queue at once.
+//! until many are over. New turns wait apart and are merged before the next slot. A slot walks
+//! through nearly the whole order anyway, so this costs less than an ordered set, which moves each
+//! queue at once. The walk reads pairs alone; ranks stand apart.
 
 use super::SlotMetric;
 use std::collections::VecDeque;
@@ -14,32 +15,34 @@ pub(super) type Bursts = VecDeque<(Time, u32, u64)>;
 /// Rank of a queue among all: class first, then the metric. Ties are broken by a hash, so that no
 /// host is permanently ahead of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Rank {
-    pub class: u8,
-    metric: i64,
+struct Rank {
+    /// The class above the metric, so that one comparison mostly decides.
+    first: u128,
     tie: u64,
-    pub source: u32,
-    pub destination: u32,
+    /// The source above the destination.
+    pair: u64,
 }
 
-/// A rank that a queue has or had.
+impl Rank {
+    fn new(class: u8, metric: i64, source: u32, destination: u32) -> Self {
+        let pair = u64::from(source) << 32 | u64::from(destination);
+        // Negative metrics come first.
+        let first = u128::from(class) << 64 | u128::from(metric as u64 ^ 1 << 63);
+        Self { first, tie: mix64(pair ^ mix64(metric as u64)), pair }
+    }
+
+    fn metric(&self) -> i64 {
+        (self.first as u64 ^ 1 << 63) as i64
+    }
+}
+
+/// A queue's turn.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Turn {
-    pub rank: Rank,
+struct Turn {
     /// The number of the queue.
-    pub queue: u32,
+    queue: u32,
     /// It is over once the queue has another version.
     version: u32,
-}
-
-/// What a turn in the order comes to.
-pub(super) enum Choice {
-    /// The queue sends; its turn is over.
-    Now,
-    /// The same, and no other queue may send.
-    NowAndEnd,
-    /// The queue keeps its turn.
-    Later,
 }
 
 /// Known packets of one pair and class.
@@ -51,8 +54,8 @@ struct Queue {
     bursts: Bursts,
     /// When the first packet became first.
     first_since: Time,
-    /// Its place in the order; `None` for a queue that is new, or not in use.
-    rank: Option<Rank>,
+    /// The metric of its turn; `None` for a queue that is new, or not in use.
+    metric: Option<i64>,
 }
 
 /// All queues that are not empty, and their order.
@@ -70,10 +73,14 @@ pub(super) struct Queues {
     sources: usize,
     /// Turns in the order of ranks.
     order: Vec<Turn>,
+    /// In the same order, sources and destinations.
+    pairs: Vec<[u32; 2]>,
+    /// In the same order, ranks.
+    ranks: Vec<Rank>,
+    /// How many of them are over, at most.
+    over: usize,
     /// Turns that are not in the order yet.
-    fresh: Vec<Turn>,
-    /// Kept to be used again.
-    merged: Vec<Turn>,
+    fresh: Vec<(Rank, Turn)>,
 }
 
 impl Queues {
@@ -86,8 +93,10 @@ impl Queues {
             free: Vec::new(),
             sources: 0,
             order: Vec::new(),
+            pairs: Vec::new(),
+            ranks: Vec::new(),
+            over: 0,
             fresh: Vec::new(),
-            merged: Vec::new(),
         }
     }
 
@@ -127,18 +136,18 @@ impl Queues {
                 self.release(number);
                 return false;
             }
-            if queue.rank.is_none() {
+            if queue.metric.is_none() {
                 queue.first_since = now;
             }
-            let (had, rank) = (queue.rank, self.rank(number));
-            if had != Some(rank) {
+            let (had, rank) = (queue.metric, self.rank(number));
+            if had != Some(rank.metric()) {
                 self.place(number, rank);
             }
             true
         });
         self.sources += usize::from(!of.is_empty());
         self.of[source.index()] = of;
-        self.drop_over();
+        self.bound_fresh();
     }
 
     /// Removes the queues of all pairs (source, destination) for which `keep` is false.
@@ -177,47 +186,84 @@ impl Queues {
         self.release(number);
     }
 
-    /// Offers turns in the order of ranks, until no other queue may send.
-    pub fn walk(&mut self, mut choose: impl FnMut(&Turn) -> Choice) {
-        self.fresh.sort_unstable_by_key(|t| t.rank);
-        self.merged.clear();
-        let (mut order, mut fresh) = (self.order.iter().peekable(), self.fresh.iter().peekable());
-        let mut ended = false;
-        loop {
-            let turn = match (order.peek(), fresh.peek()) {
-                (Some(a), Some(b)) if b.rank < a.rank => fresh.next(),
-                (None, _) => fresh.next(),
-                _ => order.next(),
-            };
-            let Some(turn) = turn else { break };
-            if self.versions[turn.queue as usize] != turn.version {
-                continue;
-            }
-            if !ended {
-                match choose(turn) {
-                    Choice::Later => {}
-                    Choice::Now => continue,
-                    Choice::NowAndEnd => {
-                        ended = true;
-                        continue;
-                    }
-                }
-            }
-            self.merged.push(*turn);
+    /// Puts all turns in the order of their ranks.
+    pub fn arrange(&mut self) {
+        self.merge();
+    }
+
+    /// Source and destination of each turn, in the order of ranks.
+    #[inline]
+    pub fn pairs(&self) -> &[[u32; 2]] {
+        &self.pairs
+    }
+
+    /// Ends the turn at this place of the order, for its queue to send. `None` if it was over
+    /// already.
+    #[inline]
+    pub fn end(&mut self, place: usize) -> Option<u32> {
+        let Turn { queue, version } = self.order[place];
+        let now = &mut self.versions[queue as usize];
+        let is_on = *now == version;
+        *now = now.wrapping_add(u32::from(is_on));
+        is_on.then_some(queue)
+    }
+
+    /// The class of a queue.
+    pub fn class(&self, number: u32) -> Class {
+        Class(self.queues[number as usize].class)
+    }
+
+    /// Puts fresh turns into the order. They mostly belong near its end.
+    fn merge(&mut self) {
+        let Self { order, pairs, ranks, fresh, versions, .. } = self;
+        fresh.retain(|(_, turn)| versions[turn.queue as usize] == turn.version);
+        fresh.sort_unstable_by_key(|f| f.0);
+        let (mut old, mut end) = (order.len(), order.len() + fresh.len());
+        if let Some(&(rank, turn)) = fresh.last() {
+            order.resize(end, turn);
+            pairs.resize(end, [0; 2]);
+            ranks.resize(end, rank);
         }
-        self.fresh.clear();
-        std::mem::swap(&mut self.order, &mut self.merged);
+        while let Some(&(rank, turn)) = fresh.last() {
+            end -= 1;
+            if old > 0 && ranks[old - 1] > rank {
+                old -= 1;
+                (order[end], pairs[end], ranks[end]) = (order[old], pairs[old], ranks[old]);
+            } else {
+                (order[end], pairs[end], ranks[end]) = (turn, [(rank.pair >> 32) as u32, rank.pair as u32], rank);
+                fresh.pop();
+            }
+        }
+        if self.over > 64 + self.order.len() / 4 {
+            self.drop_over();
+        }
+    }
+
+    /// Removes the turns that are over.
+    fn drop_over(&mut self) {
+        let mut kept = 0;
+        for place in 0..self.order.len() {
+            let turn = self.order[place];
+            if self.versions[turn.queue as usize] == turn.version {
+                (self.order[kept], self.pairs[kept], self.ranks[kept]) = (turn, self.pairs[place], self.ranks[place]);
+                kept += 1;
+            }
+        }
+        self.order.truncate(kept);
+        self.pairs.truncate(kept);
+        self.ranks.truncate(kept);
+        self.over = 0;
     }
 
     /// A new queue without packets.
     fn add(&mut self, source: u32, (destination, class): (u32, u8)) -> u32 {
-        let (first_since, rank) = (Time::ZERO, None);
+        let (first_since, metric) = (Time::ZERO, None);
         if let Some(number) = self.free.pop() {
             let bursts = std::mem::take(&mut self.queues[number as usize].bursts);
-            self.queues[number as usize] = Queue { source, destination, class, bursts, first_since, rank };
+            self.queues[number as usize] = Queue { source, destination, class, bursts, first_since, metric };
             return number;
         }
-        self.queues.push(Queue { source, destination, class, bursts: Bursts::new(), first_since, rank });
+        self.queues.push(Queue { source, destination, class, bursts: Bursts::new(), first_since, metric });
         self.versions.push(0);
         self.versions.len() as u32 - 1
     }
@@ -226,7 +272,7 @@ impl Queues {
     fn release(&mut self, number: u32) {
         let queue = &mut self.queues[number as usize];
         queue.bursts.clear();
-        queue.rank = None;
+        self.over += usize::from(queue.metric.take().is_some());
         self.versions[number as usize] = self.versions[number as usize].wrapping_add(1);
         self.free.push(number);
     }
@@ -241,23 +287,23 @@ impl Queues {
             SlotMetric::Mmf => queue.first_since.as_ps(),
         };
         let &Queue { class, source, destination, .. } = queue;
-        let pair = u64::from(source) << 32 | u64::from(destination);
-        Rank { class, metric, tie: mix64(pair ^ mix64(metric as u64)), source, destination }
+        Rank::new(class, metric, source, destination)
     }
 
     /// Gives a queue a turn in place of the one that it had.
     fn place(&mut self, number: u32, rank: Rank) {
-        self.queues[number as usize].rank = Some(rank);
+        let had = self.queues[number as usize].metric.replace(rank.metric());
+        self.over += usize::from(had.is_some());
         let version = &mut self.versions[number as usize];
         *version = version.wrapping_add(1);
-        self.fresh.push(Turn { rank, queue: number, version: *version });
+        self.fresh.push((rank, Turn { queue: number, version: *version }));
     }
 
-    /// Bounds the turns that are over where many reports come between two slots.
-    fn drop_over(&mut self) {
+    /// Bounds the fresh turns that are over where many reports come between two slots.
+    fn bound_fresh(&mut self) {
         let kept = self.queues.len() - self.free.len();
         if self.fresh.len() > 64 + 4 * kept {
-            self.walk(|_| Choice::Later);
+            self.merge();
         }
     }
 }

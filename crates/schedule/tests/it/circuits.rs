@@ -22,7 +22,7 @@ pub const PARAMETERS: CircuitParameters = CircuitParameters {
 /// Bytes that such a circuit carries in a microsecond.
 pub const US: u64 = 125;
 
-fn matching(pairs: &[(u32, u32)], hosts: usize) -> Matching {
+pub fn matching(pairs: &[(u32, u32)], hosts: usize) -> Matching {
     let mut outputs = vec![None; hosts];
     for &(i, j) in pairs {
         outputs[i as usize] = Some(HostId(j));
@@ -65,7 +65,7 @@ fn all_matchings(hosts: usize) -> Vec<Vec<Option<usize>>> {
 }
 
 /// Checks times, numbers and ports independently of the library.
-fn assert_valid(name: &str, p: &CircuitParameters, plan: &[Configuration], standing: Option<&Matching>) {
+pub fn assert_valid(name: &str, p: &CircuitParameters, plan: &[Configuration], standing: Option<&Matching>) {
     let length: i64 = plan.iter().map(|c| (c.dark + c.open).as_ps()).sum();
     assert!(length <= p.window.as_ps(), "{name}: {length} ps");
     assert!(plan.len() <= p.most as usize, "{name}: {} configurations", plan.len());
@@ -89,9 +89,9 @@ fn assert_valid(name: &str, p: &CircuitParameters, plan: &[Configuration], stand
 }
 
 /// Demand, parameters and standing matching.
-type Case = (Demand, CircuitParameters, Option<Matching>);
+pub type Case = (Demand, CircuitParameters, Option<Matching>);
 
-fn cases(retune: Retune) -> impl Strategy<Value = Case> {
+pub fn cases(retune: Retune) -> impl Strategy<Value = Case> {
     let times = (0i64..40, 0i64..40, 1i64..2000, 1u32..40);
     (2usize..9, any::<u64>(), 0u64..=100, 1u64..400_000, times, 0u64..3, any::<bool>()).prop_map(
         move |(hosts, seed, percent, most_bytes, (dark, least, more, most), packet, up)| {
@@ -332,7 +332,7 @@ fn what_is_up_is_held_until_somebody_waits_for_something_else() {
 
 /// Figures 10 and 11 of the REACToR paper: host j sends `large` percent of a line to j + 1, and the
 /// rest evenly to the next `small` hosts.
-fn reactor(large: f64, small: usize) -> Demand {
+pub fn reactor(large: f64, small: usize) -> Demand {
     let line = 3000.0 * 12_500.0;
     let mut bytes = vec![0; 64 * 64];
     for j in 0..64 {
@@ -524,7 +524,7 @@ fn impossible_parameters_and_plans_are_refused() {
         "configuration 0 changes circuits with a dark time of 0 ps: the switch needs 20 us"
     );
     assert_eq!(refuse(&[c(&[(0, 1)], 20, 19)]), "configuration 0 is open for 19 us: at least 20 us is asked for");
-    assert_eq!(refuse(&[c(&[(0, 1)], 20, 2981)]), "the plan takes 3001 us, its window is 3 ms");
+    assert_eq!(refuse(&[c(&[(0, 1)], 20, 2981)]), "the plan takes 3.001 ms, its window is 3 ms");
     assert_eq!(refuse(&vec![c(&[(0, 1)], 20, 20); 76]), "the plan has 76 configurations: at most 75 are allowed");
     assert_eq!(
         p.check_plan(4, &[c(&[], 20, 20)], None).unwrap_err().to_string(),
@@ -651,6 +651,7 @@ fn parameters_reach_the_algorithms_that_have_them() {
         for (tuning, has) in [
             (CircuitTuning { day: Some(Duration::from_us(77)), ..default }, algorithm.has_day()),
             (CircuitTuning { granularity: Some(3), ..default }, algorithm.has_granularity()),
+            (CircuitTuning { reorder: true, ..default }, algorithm.has_rounds()),
         ] {
             assert_eq!(plan(algorithm, tuning) != plan(algorithm, default), has, "{}: {tuning:?}", algorithm.name());
         }

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use timeplane_model::{Duration, Named, Rate};
 use timeplane_schedule::flyways::{
-    Duplex, Either, FlywayError, FlywayPlan, FlywayPlanner, FlywayPolicy, Link, LinkSet, Phases, Place, Ports, Request,
-    Route, Traffic, Wired, evaluate,
+    Duplex, Either, FlywayError, FlywayPlan, FlywayPlanner, FlywayPolicy, Link, LinkSet, Measured, Phases, Place,
+    Ports, Request, Route, Traffic, Wired, evaluate,
 };
 
 /// Demand of pairs in GB.
@@ -139,6 +139,74 @@ fn setup_is_charged() {
     let mut phases = Phases::new(controller("greedy"), w, ports(2, 1, 5), Duration::from_secs(8));
     let late = phases.next(&t).unwrap();
     assert_eq!((late.plan.ctd, late.plan.links.len()), (late.plan.wired, 0));
+}
+
+#[test]
+fn racks_measure_in_turns() {
+    // Without links, every pair has its turn within as many rounds as there are racks.
+    for racks in [2, 5, 8] {
+        let mut measured = Measured::none(ports(racks, 1, 5));
+        let mut left = racks * (racks - 1) / 2;
+        assert_eq!(measured.unknown(), left);
+        assert_eq!(measured.offer(0, 1), None);
+        for _ in 0..racks {
+            measured.measure(&[]);
+            // Nobody measures twice in a round.
+            assert!(left - measured.unknown() <= racks / 2);
+            left = measured.unknown();
+        }
+        assert_eq!((left, measured.rounds()), (0, racks as u64));
+        let offer = measured.offer(0, 1).unwrap();
+        let number = measured.add(&offer.link(0, 1)).unwrap();
+        assert!(measured.offer(0, racks - 1).is_none() && measured.remove(number));
+    }
+    assert!(Measured::all(ports(3, 1, 5)).offer(0, 2).is_some());
+}
+
+#[test]
+fn racks_with_links_measure_nothing() {
+    let set = ports(4, 1, 5);
+    let link = set.offer(0, 1).unwrap().link(0, 1);
+    let mut measured = Measured::none(set);
+    for _ in 0..40 {
+        measured.measure(&[link]);
+    }
+    // 2 and 3 know each other. They know their patterns towards 0 and 1, which have not measured.
+    assert!(measured.offer(2, 3).is_some());
+    assert!([(0, 1), (0, 2), (1, 3)].iter().all(|&(a, b)| measured.offer(a, b).is_none()));
+    assert_eq!(measured.unknown(), 5);
+    // Each of them needs one turn more.
+    (0..4).for_each(|_| measured.measure(&[]));
+    assert_eq!(measured.unknown(), 0);
+}
+
+#[test]
+fn racks_that_others_keep_from_measuring_have_their_turn() {
+    // A set in which one link at most is up.
+    #[derive(Clone)]
+    struct One(Ports);
+    impl LinkSet for One {
+        fn racks(&self) -> usize {
+            self.0.racks()
+        }
+        fn links(&self) -> Vec<(usize, Link)> {
+            self.0.links()
+        }
+        fn offer(&self, a: usize, b: usize) -> Option<timeplane_schedule::flyways::Offer> {
+            if self.links().is_empty() { self.0.offer(a, b) } else { None }
+        }
+        fn add(&mut self, link: &Link) -> Option<usize> {
+            if self.links().is_empty() { self.0.add(link) } else { None }
+        }
+        fn remove(&mut self, number: usize) -> bool {
+            self.0.remove(number)
+        }
+    }
+    let mut measured = Measured::none(One(ports(8, 1, 5)));
+    for _ in 0..8 * 4 {
+        measured.measure(&[]);
+    }
+    assert_eq!(measured.unknown(), 0, "a pair in each round, so 4 passes are enough for 28 pairs");
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod allocator;
 mod circuits;
 mod coloring;
 mod conflict_free;
+mod cover;
 mod flyways;
 mod matrices;
 mod rates;

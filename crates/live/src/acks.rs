@@ -10,6 +10,8 @@ use crate::bpf::acks::AcksSkelBuilder;
 use crate::netns::{NetError, ip};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{AsRawLibbpf, Link, MapCore, MapFlags, MapHandle, Program};
+use serde::Serialize;
+use std::fmt;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use timeplane_protocol::wire::MacAddress;
@@ -50,7 +52,7 @@ pub enum AckError {
 }
 
 /// Outcomes of packets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct AckCounters {
     /// Acknowledgements redirected to the other interface.
     pub redirected: u64,
@@ -58,6 +60,13 @@ pub struct AckCounters {
     pub passed: u64,
     /// Acknowledgements lost as there was no memory for a header.
     pub failed: u64,
+}
+
+impl fmt::Display for AckCounters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { redirected, passed, failed } = self;
+        write!(f, "{redirected} acknowledgements redirected, {passed} packets passed as before, {failed} lost")
+    }
 }
 
 /// A program that redirects acknowledgements. Dropping it detaches the program.

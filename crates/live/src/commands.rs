@@ -2,6 +2,7 @@
 //!
 //! `timeplane-lab` has them too, besides its own.
 
+use crate::acks::AckRedirect;
 use crate::daemons::{self, Failure};
 use crate::doctor::{self, DoctorArgs};
 use crate::keys::KeysCommand;
@@ -9,6 +10,8 @@ use crate::observer::Observer;
 use crate::proxy::{self, ProxyArgs};
 use crate::service::Stop;
 use clap::Subcommand;
+use serde::Serialize;
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use timeplane_protocol::wire::MacAddress;
@@ -45,6 +48,22 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Send TCP's acknowledgements by another interface than data, until told to stop
+    Acknowledgements {
+        /// The interface by which they would leave
+        from: String,
+        /// The interface by which they leave instead
+        to: String,
+        /// MAC address of the next hop there [default: as at FROM]
+        #[arg(long, value_name = "MAC")]
+        next_hop: Option<MacAddress>,
+        /// Seconds between reports
+        #[arg(long, default_value_t = 10)]
+        every: u64,
+        /// Print one line of JSON per report
+        #[arg(long)]
+        json: bool,
+    },
     /// Check which features work on this machine
     Doctor(DoctorArgs),
     /// Remove the gate that an agent left at an interface; all traffic passes again
@@ -65,19 +84,30 @@ impl Command {
             Self::Doctor(args) => return Ok(ExitCode::from(args.print(&doctor::examine())?)),
             Self::Agent { file } => daemons::agent(&file, &Stop::on_signals()?)?,
             Self::Keys { what } => println!("{}", what.run()?),
-            Self::Observe { interfaces, controller, every, json } => observe(&interfaces, controller, every, json)?,
+            Self::Observe { interfaces, controller, every, json } => {
+                let observer = Observer::attach(&interfaces, controller)?;
+                report(every, json, || Ok(observer.report()?))?
+            }
+            Self::Acknowledgements { from, to, next_hop, every, json } => {
+                let redirect = AckRedirect::attach(&from, &to, next_hop)?;
+                report(every, json, || Ok(redirect.counters()?))?
+            }
             Self::Release { interface } => daemons::release(&interface)?,
         }
         Ok(ExitCode::SUCCESS)
     }
 }
 
-fn observe(interfaces: &[String], controller: MacAddress, every: u64, json: bool) -> Result<(), Failure> {
-    let observer = Observer::attach(interfaces, controller)?;
+/// Prints a report at intervals, and a last one when told to stop.
+fn report<R: Display + Serialize>(
+    every: u64,
+    json: bool,
+    read: impl Fn() -> Result<R, Failure>,
+) -> Result<(), Failure> {
     let stop = Stop::on_signals()?;
     loop {
         let over = stop.wait(std::time::Duration::from_secs(every.max(1)));
-        let report = observer.report()?;
+        let report = read()?;
         if json {
             println!("{}", serde_json::to_string(&report)?)
         } else {

@@ -335,6 +335,9 @@ impl Controller {
                     self.signals.say(host, &pfc, self.hosts.get(&host).map(Host::signal_target));
                 }
                 Output::Send { to, message } => self.send(to, message),
+                Output::Grants(batch) => {
+                    batch.messages().for_each(|(host, message)| self.send(Address::Host(host), message));
+                }
                 Output::Log(event) => self.written(&event),
                 Output::Retune(matching) => {
                     // Hosts that must be silent by then are told first.

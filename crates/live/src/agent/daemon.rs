@@ -447,7 +447,7 @@ impl LiveAgent {
                         }
                     }
                     Output::Close { destination, .. } => self.closed(now, destination),
-                    Output::Retune(_) | Output::Log(_) => {}
+                    Output::Retune(_) | Output::Grants(_) | Output::Log(_) => {}
                 }
             }
             self.out = out;

@@ -26,8 +26,8 @@ impl Circuits {
         let circuit = fabric.link(fabric.circuit_uplinks(racks.switches[0])[0]).spec.rate.min(host_rate);
         let packet = if spec.packets { racks.packet_share(fabric) } else { Rate::ZERO };
         let limits = spec.limits && spec.packets;
-        // Hosts keep this share of their links for the packet switch, besides their requests.
-        let share = spec.acknowledgements + spec.unreported + SLACK;
+        // Circuits leave this share of the packet switch's rate on hosts' links, besides requests.
+        let share = spec.acknowledgements + (1.0 - spec.acknowledgements) * spec.unreported + SLACK;
         let kept = if limits { (packet.as_bps() as f64 * share).ceil() as u64 } else { 0 };
         let planned = circuit.min(Rate::bps(host_rate.as_bps().saturating_sub(kept).max(1)));
         CircuitControllerConfig {

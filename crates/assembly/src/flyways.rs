@@ -29,10 +29,8 @@ pub enum FieldError {
 /// If there are more racks than positions, or racks overlap.
 pub fn field(spec: &FlywaysSpec, racks: u32) -> Result<Arc<Field>, FieldError> {
     let all = Layout::parse("racks_160.csv", bundled::RACKS_160, Rack::default())?;
-    let middles: Vec<(f64, f64)> = match &spec.positions_m {
-        Some(places) => places.iter().map(|p| (p[0], p[1])).collect(),
-        None => all.antennas().iter().take(racks as usize).map(|p| (p.x, p.y)).collect(),
-    };
+    let middles =
+        spec.middles(racks).unwrap_or_else(|| all.antennas().iter().take(racks as usize).map(|p| (p.x, p.y)).collect());
     let layout = Layout::new(Rack::default(), &middles).map_err(|e| FieldError::Layout(e.to_string()))?;
     if layout.racks() != racks as usize {
         return Err(FieldError::Layout(format!("{racks} racks on {} places", layout.racks())));
@@ -60,6 +58,7 @@ impl Flyways {
             latency: spec.control_latency,
             setup: pointing.takes(),
             lease: spec.lease,
+            measure_every: spec.measure_every,
         }
     }
 }

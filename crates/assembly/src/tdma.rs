@@ -121,7 +121,12 @@ impl PlanAgents for Tdma {
         PlanTerms {
             peer_latency: spec.peer_latency(),
             control_loss: spec.control_loss,
-            clocks: ClockTerms { error: spec.clock_error, drift_ppm: spec.clock_drift, resync: spec.resync },
+            clocks: ClockTerms {
+                error: spec.clock_error,
+                drift_ppm: spec.clock_drift,
+                resync: spec.resync,
+                ..ClockTerms::default()
+            },
             signal_classes: config.host_signals(hosts),
             // One for each destination; grants take others where some are left.
             least_classes: if config.signals.is_some() { hosts } else { 0 },

@@ -96,6 +96,8 @@ pub struct ClockTerms {
     pub drift_ppm: f64,
     /// How often beacons set the clocks; `None` if only at the start.
     pub resync: Option<Duration>,
+    /// Bound of the constant by which a host's clock is late besides.
+    pub phase: Duration,
 }
 
 /// Controllers that are each in charge of a part of the hosts.

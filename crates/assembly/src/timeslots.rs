@@ -46,7 +46,7 @@ impl PlanAgents for Timeslots {
         let config = self.config();
         PlanTerms {
             control_loss: self.spec.control_loss,
-            clocks: ClockTerms { error: self.spec.clock_error, ..ClockTerms::default() },
+            clocks: ClockTerms { error: self.spec.clock_error, phase: self.spec.phase, ..ClockTerms::default() },
             reporting: config.reporting(),
             watch: QueueWatch::Arrivals,
             grants: Some(GrantRecord::Timeslots(config.slot)),

@@ -70,7 +70,7 @@ pub enum Forwarding {
 /// Bytes that a cut-through switch reads first: preamble 8, Ethernet 14, IP and transport 42.
 pub const CUT_THROUGH_HEADER: u32 = 64;
 
-/// Limit of a switch's queues, in wire bytes.
+/// Where a switch queues packets, and how many wire bytes of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Buffer {
@@ -88,6 +88,11 @@ pub enum Buffer {
         /// Multiple of the free memory that one port may take; 0.125 to 8 in hardware.
         alpha: f64,
     },
+    /// Memory of each input port. A packet takes its wire bytes from its last bit in to its last
+    /// bit out; without room for the whole packet it is lost (`input_full`). Each output has a
+    /// queue for each input and serves them round robin, packet by packet. The crossbar never
+    /// blocks: an input may send to several outputs at once. Store-and-forward only.
+    PerInput(Bytes),
 }
 
 /// Priority flow control (IEEE 802.1Qbb, in 802.1Q clause 36): a switch pauses senders that exceed
@@ -383,6 +388,9 @@ impl Fabric {
 
     /// Whether a route exists; false only in a fabric [without](Self::without) some links.
     pub fn reaches(&self, from: HostId, to: HostId) -> bool {
+        if self.dead.is_empty() {
+            return true;
+        }
         let uplink = self.uplink(from);
         if self.is_dead(uplink) || self.is_dead(self.downlink(to)) {
             return false;

@@ -147,11 +147,24 @@ fn write(f: &mut fmt::Formatter<'_>, value: i128, units: &[(&str, u64)]) -> fmt:
     write!(f, "{} {name}", value / i128::from(*factor))
 }
 
+/// In the largest unit of which it is at least one, exactly: `1.5 ms`, `12.304 us`.
 impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const UNITS: [(&str, u64); 5] =
-            [("ps", 1), ("ns", 1_000), ("us", 1_000_000), ("ms", 1_000_000_000), ("s", 1_000_000_000_000)];
-        write(f, i128::from(self.as_ps()), &UNITS)
+        const UNITS: [(&str, u64, usize); 5] = [
+            ("s", 1_000_000_000_000, 12),
+            ("ms", 1_000_000_000, 9),
+            ("us", 1_000_000, 6),
+            ("ns", 1_000, 3),
+            ("ps", 1, 0),
+        ];
+        let (sign, ps) = (if self.as_ps() < 0 { "-" } else { "" }, self.as_ps().unsigned_abs());
+        let (name, factor, digits) = UNITS.into_iter().find(|unit| ps >= unit.1).unwrap_or(UNITS[4]);
+        write!(f, "{sign}{}", ps / factor)?;
+        if !ps.is_multiple_of(factor) {
+            let fraction = format!("{:0digits$}", ps % factor);
+            write!(f, ".{}", fraction.trim_end_matches('0'))?;
+        }
+        write!(f, " {name}")
     }
 }
 impl fmt::Display for Rate {
@@ -230,6 +243,24 @@ mod tests {
         assert_eq!("46 kB".parse(), Ok(Bytes::kb(46)));
         assert_eq!("1 KiB".parse(), Ok(Bytes::new(1024)));
         assert_eq!("1_000 B".parse(), Ok(Bytes::new(1000)));
+    }
+
+    #[test]
+    fn durations_have_the_unit_that_a_person_would_choose() {
+        let shown = [
+            (0, "0 ps"),
+            (999, "999 ps"),
+            (1_000, "1 ns"),
+            (12_304_000, "12.304 us"),
+            (1_500_000_000, "1.5 ms"),
+            (-30_000_000, "-30 us"),
+            (90_000_000_000_000, "90 s"),
+            (1_000_000_000_001, "1.000000000001 s"),
+            (i64::MIN, "-9223372.036854775808 s"),
+        ];
+        for (ps, text) in shown {
+            assert_eq!(Duration::from_ps(ps).to_string(), text);
+        }
     }
 
     #[test]

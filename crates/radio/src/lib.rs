@@ -35,6 +35,7 @@ mod mac;
 mod math;
 mod mcs;
 mod propagation;
+mod rows;
 mod scene;
 mod sheet;
 mod space;
@@ -66,6 +67,7 @@ pub use propagation::{
     PROXY_BANDWIDTH, PROXY_IMPLEMENTATION_LOSS, Path, Room, RoomError, SC_BANDWIDTH, Surface, free_space_loss,
     received_by_paths, thermal_noise,
 };
+pub use rows::Rows;
 pub use scene::Scene;
 pub use space::{Cuboid, Frequency, Meters, Point, SPEED_OF_LIGHT, Vector};
 pub use testbed::{RoomName, TESTBED_LEVEL, Testbed, Walk};

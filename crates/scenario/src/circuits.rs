@@ -44,7 +44,8 @@ impl CircuitsSpec {
 
     /// Parameters of the scheduler.
     pub fn tuning(&self) -> CircuitTuning {
-        CircuitTuning { day: self.day, granularity: self.granularity }
+        let Self { day, granularity, hysteresis, reorder, .. } = *self;
+        CircuitTuning { day, granularity, hysteresis, reorder }
     }
 
     /// Whether hosts report their backlogs by coflow.

@@ -6,7 +6,7 @@ use crate::{Access, AirQueue};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use timeplane_model::Duration;
-use timeplane_radio::{AckPath, AntennaName, MacName};
+use timeplane_radio::{AckPath, AntennaName, MacName, Rows};
 use timeplane_schedule::flyways::FlywayPolicy;
 
 /// A controller that points radios on racks at each other, depending on the racks' backlogs
@@ -31,6 +31,9 @@ pub struct FlywaysSpec {
     /// the source's layout of 160 racks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub positions_m: Option<Vec<[f64; 2]>>,
+    /// Racks in rows, instead of `positions_m`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rows: Option<Rows>,
     /// Constants of medium access.
     pub mac: MacName,
     /// Medium access. Planned links do not interfere with each other, so access does not need
@@ -60,6 +63,12 @@ pub struct FlywaysSpec {
     /// Alignment of the beams of a new link; default: coordinated over the wires, within 100 us.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pointing: Option<PointingSpec>,
+    /// Interval at which each rack without a link measures its pattern towards another rack. Racks
+    /// without a link measure each other if that disturbs no link; one that listens to a rack with
+    /// a link measures its own pattern only. Two racks get a link when both of their patterns are
+    /// measured. Default: all patterns are known from the start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measure_every: Option<Duration>,
 }
 
 /// Alignment of the beams of a new link.
@@ -86,6 +95,7 @@ impl Default for FlywaysSpec {
             radios: 1,
             channels: 3,
             positions_m: None,
+            rows: None,
             mac: MacName::FlywaysDraft,
             access: Access::Token,
             retries: 7,
@@ -99,11 +109,19 @@ impl Default for FlywaysSpec {
             compute_time: Duration::from_ms(1),
             lease: Duration::from_ms(100),
             pointing: None,
+            measure_every: None,
         }
     }
 }
 
 impl FlywaysSpec {
+    /// The middle (x, y) of each rack in meters, for this number of racks, if the scenario says
+    /// where they stand.
+    pub fn middles(&self, racks: u32) -> Option<Vec<(f64, f64)>> {
+        let listed = self.positions_m.as_ref().map(|places| places.iter().map(|p| (p[0], p[1])).collect());
+        listed.or_else(|| self.rows.map(|rows| rows.middles(racks)))
+    }
+
     /// Alignment of the beams of a new link, with the default filled in.
     pub fn pointing(&self) -> PointingSpec {
         self.pointing.unwrap_or(PointingSpec::Coordinated { steering: Duration::from_us(100) })

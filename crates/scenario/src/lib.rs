@@ -18,9 +18,11 @@ mod error;
 mod fabric;
 mod failure;
 mod flyways;
+mod host;
 #[expect(clippy::disallowed_methods, reason = "it reads scenario files")]
 mod load;
 mod own_fabric;
+mod pause;
 mod proxy;
 mod radio;
 mod scheme;
@@ -42,15 +44,17 @@ pub use fabric::{
 };
 pub use failure::{Element, Failure};
 pub use flyways::{FlywaysSpec, PointingSpec};
+pub use host::{HostLatency, HostSpec, HostTimes};
 pub use load::{Loaded, Point, split_override};
 pub use own_fabric::{OwnFabric, OwnSwitch};
+pub use pause::{Pause, PausedPackets};
 pub use proxy::ProxySpec;
 pub use radio::{
     Access, AirQueue, HandoverSpec, InOutage, Interference, LinkTraceSpec, OwnRadio, QueuedSpec, RadioLink, RadioSpec,
 };
 pub use scheme::{
-    BackgroundSpec, CircuitDemand, CircuitsSpec, Discipline, Ecmp, Nic, PlanSpec, RatesSpec, Raw, ReceiveSpec, Scheme,
-    TdmaSpec, TimeslotsSpec, Transport,
+    BackgroundSpec, CircuitDemand, CircuitsSpec, Discipline, Ecmp, FlowOrder, Nic, PlanSpec, RatesSpec, Raw,
+    ReceiveSpec, Scheme, TdmaSpec, TimeslotsSpec, Transport,
 };
 pub use signals::{Interfaces, Reaction, ReactionTimes, SignalSpec};
 pub use standby::StandbySpec;
@@ -67,6 +71,7 @@ pub use workload::{
     MOST_STEPS, PacketMix, Pattern, Poisson, Shuffle, SimaiWorkload, Sizes, Workload,
 };
 
+use core::ops::Not;
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -105,6 +110,9 @@ pub struct Scenario {
     /// Wires that change their rate during the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub change: Vec<Change>,
+    /// Hosts that pause data or acknowledgements at given times.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pause: Vec<Pause>,
     /// Schemes to compare, by name; the first is the baseline for differences.
     pub scheme: IndexMap<String, Scheme>,
     /// Values to sweep, by dotted key: `"workload.poisson.load" = [0.2, 0.5]`. Several keys form a
@@ -132,9 +140,9 @@ impl Scenario {
     }
 
     /// Everything that one run depends on, without names: fabric, workload, measurement, record,
-    /// failures, rate changes, one scheme and the seed. The fabric is always the scenario's,
-    /// because the workload is generated for it; the differences of a scheme's own fabric are part
-    /// of the scheme.
+    /// failures, rate changes, pauses, one scheme and the seed. The fabric is always the
+    /// scenario's, because the workload is generated for it; the differences of a scheme's own
+    /// fabric are part of the scheme.
     ///
     /// Returns `None` if there is no such scheme.
     pub fn run_json(&self, scheme: &str, seed: u64) -> Option<serde_json::Value> {
@@ -152,6 +160,9 @@ impl Scenario {
         }
         if !self.change.is_empty() {
             run["change"] = serde_json::json!(self.change);
+        }
+        if !self.pause.is_empty() {
+            run["pause"] = serde_json::json!(self.pause);
         }
         Some(run)
     }
@@ -189,6 +200,17 @@ pub struct Window {
     pub drain: Option<Duration>,
 }
 
+/// Begin of a packet's time in the network. It ends with the packet's last bit at its destination.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LatencyFrom {
+    /// Its first bit leaves the host.
+    #[default]
+    Host,
+    /// Its last bit arrives at the first switch, which leaves out the host's own link.
+    FirstSwitch,
+}
+
 /// Data to record.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -205,11 +227,21 @@ pub struct Record {
     pub tcp_every: Option<Duration>,
     /// Record the time that each packet spends in the network.
     pub latency: bool,
+    /// Begin of that time.
+    pub latency_from: LatencyFrom,
     /// Record the round-trip time of each TCP segment.
     pub rtt: bool,
+    /// Record round-trip times of TCP by three readings, and over time with `tcp_every`: of each
+    /// segment; one per acknowledgement of new data, and none of segments that were sent again, as
+    /// a sender without SACK measures them; and until a segment is delivered in order.
+    #[serde(skip_serializing_if = "Not::not")]
+    pub round_trips: bool,
     /// Record what hosts were granted by plans of rates or timeslots: each change of a pair's rate,
     /// and each timeslot as a slot. Slots and circuits are always recorded.
     pub grants: bool,
+    /// Record when each control frame arrives at its host, what it opens or closes, and when the
+    /// host obeys, under plans with `signals`.
+    pub signals: bool,
     /// Capture points. The frames at each are written to a file in the folder of the run, such as
     /// `host-3.pcapng`, for Wireshark and similar tools. `host 3` captures what this host sends and
     /// receives, data and control messages. `link 5` captures one direction of a wire, by its

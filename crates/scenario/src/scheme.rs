@@ -4,6 +4,7 @@
 use crate::control::ControlSpec;
 use crate::controllers::ControllersSpec;
 use crate::flyways::FlywaysSpec;
+use crate::host::{HostLatency, HostSpec};
 use crate::own_fabric::OwnFabric;
 use crate::proxy::ProxySpec;
 use crate::signals::{Reaction, SignalSpec};
@@ -29,6 +30,9 @@ pub struct Scheme {
     /// Network interface of the hosts.
     #[serde(default)]
     pub nic: Nic,
+    /// The hosts themselves; default: hosts that take no time for packets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<HostSpec>,
     /// Plan that decides when hosts send; default: none, a plain network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanSpec>,
@@ -41,6 +45,11 @@ pub struct Scheme {
 }
 
 impl Scheme {
+    /// Time that hosts take for packets.
+    pub fn host_latency(&self) -> HostLatency {
+        self.host.unwrap_or_default().latency
+    }
+
     /// The order in which queues of hosts send where no plan decides: as given, or by the
     /// transport.
     pub fn discipline(&self) -> Discipline {
@@ -319,9 +328,33 @@ pub struct TimeslotsSpec {
     pub compute_time: Duration,
     /// Maximum offset of a host's clock, in either direction.
     pub clock_error: Duration,
+    /// Maximum phase of a host: it starts each of its timeslots later than the plan says by a
+    /// constant, drawn uniformly from 0 to this. By default all hosts start in the same instant, so
+    /// packets that share a faster link meet there.
+    pub phase: Duration,
+    /// Order of the flows of one pair.
+    pub flow_order: FlowOrder,
+}
+
+/// Order in which the flows of one pair use its timeslots.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FlowOrder {
+    /// As `metric` orders pairs: under `srjf` the flow with the fewest bytes left goes first, under
+    /// all others the first that came. Flows over TCP that take turns at the interface
+    /// (`nic.discipline = "fair_queue"`) still do.
+    #[default]
+    Metric,
+    /// The first that came.
+    Arrival,
 }
 
 impl TimeslotsSpec {
+    /// Whether the flow of a pair with the fewest bytes left goes first.
+    pub fn shortest_first(&self) -> bool {
+        self.metric == SlotMetric::Srjf && self.flow_order == FlowOrder::Metric
+    }
+
     /// Minimum time from an allocation to its slot: computation, delivery, and a host's clock that
     /// is fast. Frames of data have at most `mtu` bytes.
     pub fn least_ahead(&self, fabric: &Fabric, mtu: u32) -> Duration {
@@ -352,6 +385,8 @@ impl Default for TimeslotsSpec {
             control: ControlSpec::default(),
             compute_time: Duration::ZERO,
             clock_error: Duration::ZERO,
+            phase: Duration::ZERO,
+            flow_order: FlowOrder::default(),
         }
     }
 }
@@ -379,6 +414,11 @@ pub struct RatesSpec {
     pub control: ControlSpec,
     /// Time of a computation.
     pub compute_time: Duration,
+    /// Depth of a pair's leaky bucket in packets. A packet that others of its interface have
+    /// delayed lets the next ones catch up by less than this; what a bucket has missed beyond is
+    /// lost. 1 keeps to the rate closely, and loses part of it at high load. Daemons have a depth
+    /// of 4 ms instead, see `timeplane live`.
+    pub depth: u32,
 }
 
 impl Default for RatesSpec {
@@ -393,6 +433,7 @@ impl Default for RatesSpec {
             control_loss: 0.0,
             control: ControlSpec::default(),
             compute_time: Duration::ZERO,
+            depth: 1,
         }
     }
 }
@@ -411,6 +452,15 @@ pub struct CircuitsSpec {
     /// demand and the dark time. At 1 it is `double`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub granularity: Option<u32>,
+    /// How often the demand of a pair counts that had a circuit in the last period, when
+    /// `cover_all` and `cover_most` choose demands for the packet switch; 1 to 1000, default: 1.
+    /// More keeps pairs on circuits whose demand is small for once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hysteresis: Option<f64>,
+    /// Let `round_robin` serve its matchings in another order in each round. A round has all
+    /// matchings once.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub reorder: bool,
     /// Let hosts report backlogs by coflow, if the scheduler orders coflows (`sunflow`). Otherwise
     /// it takes all demand for one coflow.
     pub coflows: bool,
@@ -455,6 +505,8 @@ impl Default for CircuitsSpec {
             scheduler: CircuitAlgorithm::default(),
             day: None,
             granularity: None,
+            hysteresis: None,
+            reorder: false,
             coflows: true,
             demand: CircuitDemand::default(),
             period: Duration::from_ms(3),

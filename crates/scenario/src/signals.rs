@@ -3,7 +3,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use timeplane_model::{Bytes, Duration, Fabric, HostId, Link, Rate};
+use timeplane_model::{Bytes, CUT_THROUGH_HEADER, Duration, Fabric, Forwarding, HostId, Link, Rate};
 
 /// PFC frames that open and close the hosts' gates: how they are sent, and how fast hosts react.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -74,8 +74,12 @@ impl SignalSpec {
     /// Minimum guard time with which no packets of two slots meet, for frames of `frame` bytes on
     /// the wire:
     ///
-    /// `skew + off_most - on_least + frame time + (hops - 2) x (frame time + propagation + switch
+    /// `skew + off_most - on_least + frame time + (hops - 2) x (store time + propagation + switch
     /// latency)`
+    ///
+    /// The store time is the frame time, or with `cut_through` that of the 64 B that a switch reads
+    /// first. If links differ in rate, the frame then also ends later on a slow link than on the
+    /// fastest one.
     ///
     /// The last sender stops when it has received the last closing frame, reacted as slowly as
     /// possible and finished its current frame. The next sender starts as soon as it has received
@@ -83,17 +87,26 @@ impl SignalSpec {
     /// path arrive later than those across a single switch.
     ///
     /// A slot may start with a frame that is shorter than the last one of the slot before, for
-    /// example if a flow ends. It passes a switch faster, so the guard time has to be longer by the
-    /// difference, at most one frame.
+    /// example if a flow ends. It passes a switch that stores it faster, so the guard time has to
+    /// be longer by the difference, at most one frame.
     ///
     /// With several controllers this assumes equal clocks; see
     /// [`TdmaSpec::least_guard`](crate::TdmaSpec::least_guard).
     pub fn least_guard(&self, fabric: &Fabric, frame: Bytes, controllers: u32) -> Duration {
         let times = self.reaction.times();
         let line = |rate: Rate| rate.time_for(frame);
+        let fastest = fabric.links().iter().map(|l| line(l.spec.rate)).min().unwrap_or_default();
+        let header = frame.min(Bytes::new(CUT_THROUGH_HEADER.into()));
+        let store = |l: &Link| {
+            let mut switches = [l.from, l.to].into_iter().filter_map(|n| fabric.switch(n));
+            match switches.all(|s| s.forwarding == Forwarding::CutThrough) {
+                true => l.spec.rate.time_for(header) + line(l.spec.rate) - fastest,
+                false => line(l.spec.rate),
+            }
+        };
         let hop = |l: &Link| {
             let latency = fabric.switch(l.from).map_or(Duration::ZERO, |s| s.latency);
-            line(l.spec.rate) + l.spec.propagation + latency
+            store(l) + l.spec.propagation + latency
         };
         let slowest = fabric.links().iter().map(hop).max().unwrap_or(Duration::ZERO);
         let in_progress = (0..fabric.hosts())
@@ -146,8 +159,9 @@ pub enum Reaction {
     /// An interface that implements 802.3x in hardware: 2 to 6 us (Practical TDMA, figure 1).
     #[default]
     Interface,
-    /// A program that parses PFC frames and opens queues: 100 to 200 us (Practical TDMA, section
-    /// 3).
+    /// A program that parses PFC frames and opens queues: 147.5 to 152.5 us. Practical TDMA
+    /// (section 3.2.4) has averages of 100 to 200 us for most frame sizes with a low variation; the
+    /// spread is that of a host's interface there, about 5 us. For another one, give `times`.
     UserSpace,
     /// The interface of REACToR's hosts (section 4.2). No frame starts later than 1,014 ns after
     /// the control frame, so one more frame may follow the current one. Sending resumes after 1.2
@@ -179,7 +193,7 @@ impl Reaction {
             Self::Times(times) => times,
             Self::Immediate => even(Duration::ZERO, Duration::ZERO),
             Self::Interface => even(Duration::from_us(2), Duration::from_us(6)),
-            Self::UserSpace => even(Duration::from_us(100), Duration::from_us(200)),
+            Self::UserSpace => even(Duration::from_ns(147_500), Duration::from_ns(152_500)),
             Self::Intel82599 => ReactionTimes {
                 off_least: Duration::from_ns(1_014),
                 off_most: Duration::from_ns(1_014),

@@ -10,7 +10,9 @@ mod control;
 mod fabric;
 mod failures;
 mod flyways;
+mod hosts;
 mod own_fabric;
+mod pauses;
 mod proxy;
 mod radio;
 mod scheme;
@@ -63,12 +65,14 @@ pub(crate) fn check(scenario: &Scenario, schedulers: &[&str], base: &Path) -> Ch
             c.own_fabric(name, &seen, scenario, base);
         }
         c.scheme(name, scheme, &seen, schedulers);
+        c.host(name, scheme, &seen);
         c.with_radio(name, &seen);
         c.proxy(name, &seen);
     }
     c.capture(scenario);
     c.failures(scenario);
     c.changes(scenario);
+    c.pauses(scenario);
     for (i, check) in scenario.check.iter().enumerate() {
         c.check(&format!("check.{i}"), check, scenario);
     }

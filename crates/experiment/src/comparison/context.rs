@@ -162,6 +162,7 @@ fn settings(name: &str, scenario: &Value, swept: &IndexSet<&str>) -> IndexMap<St
     flatten("nic", &scheme["nic"], &mut leaves);
     if let Ok(scheme) = serde_json::from_value::<Scheme>(scheme.clone()) {
         flatten("nic.discipline", &serde_json::json!(scheme.discipline()), &mut leaves);
+        flatten("host.latency", &serde_json::json!(scheme.host_latency()), &mut leaves);
     }
     flatten("fabric.switch", &scenario["fabric"]["switch"], &mut leaves);
     // Tables of a scheme's own switches replace whole tables.

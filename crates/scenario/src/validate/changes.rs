@@ -3,7 +3,7 @@
 
 use super::{Checked, LONGEST_DELAY, LONGEST_RUN};
 use crate::{Change, PlanSpec, Scenario, Topology, Wires};
-use timeplane_model::{Duration, Fabric, Forwarding, NodeId, Rate};
+use timeplane_model::{Buffer, Duration, Fabric, Forwarding, NodeId, Rate};
 
 /// Maximum number of rates per table.
 const MOST_RATES: usize = 1000;
@@ -26,6 +26,12 @@ impl Checked {
         }
         if s.fabric.switch.pfc.is_some() {
             refuse("rate changes with PFC: not supported yet", "omit `fabric.switch.pfc` or the changes");
+        }
+        if matches!(s.fabric.switch.buffer, Buffer::PerInput(_)) {
+            refuse(
+                "rate changes with `buffer.per_input`: not supported yet",
+                "omit the changes, or use `per_port` or `shared` in `fabric.switch.buffer`",
+            );
         }
         if matches!(s.fabric.topology, Topology::Hybrid(_)) {
             refuse(

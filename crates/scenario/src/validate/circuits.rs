@@ -43,6 +43,20 @@ impl Checked {
             let message = format!("`{name}` has no days of fixed length: expected no `day`");
             self.conflict(&at("day"), &message, Some("`max_weight` and `round_robin` have them"));
         }
+        match c.hysteresis {
+            Some(_) if !c.scheduler.has_hysteresis() => {
+                let message = format!("`{name}` has no hysteresis: expected no `hysteresis`");
+                self.conflict(&at("hysteresis"), &message, Some("`cover_all` and `cover_most` have it"));
+            }
+            Some(factor) if !(1.0..=1000.0).contains(&factor) => {
+                self.value(&at("hysteresis"), factor, "a factor from 1 to 1000");
+            }
+            _ => {}
+        }
+        if c.reorder && !c.scheduler.has_rounds() {
+            let message = format!("`{name}` has no rounds: expected `reorder = false`");
+            self.conflict(&at("reorder"), &message, Some("`round_robin` has them"));
+        }
         match c.granularity {
             Some(_) if !c.scheduler.has_granularity() => {
                 let message = format!("`{name}` has no steps to choose: expected no `granularity`");

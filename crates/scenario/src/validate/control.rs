@@ -3,7 +3,7 @@
 
 use super::{Checked, LONGEST_DELAY};
 use crate::{ControlSpec, Scenario, TdmaSpec, TimeslotsSpec};
-use timeplane_model::{Bytes, Duration, Rate};
+use timeplane_model::{Buffer, Bytes, Duration, Rate};
 
 impl Checked {
     pub(super) fn control(&mut self, key: &str, control: ControlSpec, s: &Scenario) {
@@ -28,6 +28,11 @@ impl Checked {
                 };
                 without(s.fabric.radio.is_some(), "air links", "omit `fabric.radio`, or use `control.network`");
                 without(s.fabric.switch.pfc.is_some(), "PFC", "omit `fabric.switch.pfc`, or use `control.network`");
+                without(
+                    matches!(s.fabric.switch.buffer, Buffer::PerInput(_)),
+                    "`buffer.per_input`",
+                    "use `per_port` or `shared` in `fabric.switch.buffer`, or use `control.network`",
+                );
                 without(!s.change.is_empty(), "rate changes", "omit `change`, or use `control.network`");
             }
         }

@@ -29,6 +29,7 @@ impl Checked {
                 self.value("fabric.switch.buffer.per_port", bytes, &holds_frame);
             }
             Buffer::PerPort(_) => {}
+            Buffer::PerInput(memory) => self.per_input(memory, f, frame, &holds_frame),
             Buffer::Shared { memory, alpha } => {
                 if !(alpha > 0.0 && alpha <= 1024.0) {
                     self.value("fabric.switch.buffer.shared.alpha", alpha, "above 0, at most 1024");
@@ -73,6 +74,39 @@ impl Checked {
         }
     }
 
+    /// Checks the memory of inputs, and refuses what it cannot be combined with.
+    fn per_input(&mut self, memory: Bytes, f: &FabricSpec, frame: Bytes, holds_frame: &str) {
+        const KEY: &str = "fabric.switch.buffer.per_input";
+        if memory < frame {
+            self.value(KEY, memory, holds_frame);
+        }
+        let mut refuse = |there: bool, message: &str, help: &str| {
+            if there {
+                self.conflict(KEY, message, Some(help));
+            }
+        };
+        refuse(
+            f.switch.forwarding == Forwarding::CutThrough,
+            "`per_input` with `cut_through`: expected store-and-forward, as inputs store whole packets",
+            "omit `fabric.switch.forwarding`, or use `per_port` or `shared`",
+        );
+        refuse(
+            f.switch.pfc.is_some(),
+            "`per_input` with PFC: expected one of them, as PFC bounds the inputs itself",
+            "omit `fabric.switch.buffer`; `pause_at` and `headroom` bound each input",
+        );
+        refuse(
+            f.radio.is_some(),
+            "`per_input` with radio: not supported yet",
+            "omit `fabric.radio`, or use `per_port` or `shared`",
+        );
+        refuse(
+            matches!(f.topology, Topology::Hybrid(_)),
+            "`per_input` on a hybrid fabric: not supported yet",
+            "use another topology, or `per_port` or `shared`",
+        );
+    }
+
     fn pfc(&mut self, pfc: &Pfc, f: &FabricSpec, frame: Bytes) {
         const KEY: &str = "fabric.switch.pfc";
         let at = |name: &str| format!("{KEY}.{name}");
@@ -80,7 +114,7 @@ impl Checked {
             let message = "`cut_through` with PFC: expected store-and-forward, as pausing switches store whole packets";
             self.conflict(KEY, message, Some("omit `fabric.switch.forwarding`"));
         }
-        if f.switch.buffer != Buffer::Unbounded {
+        if !matches!(f.switch.buffer, Buffer::Unbounded | Buffer::PerInput(_)) {
             let message = "bounded output queues with PFC: expected no bound, as PFC counts packets at the inputs";
             self.conflict(
                 KEY,

@@ -3,7 +3,7 @@
 
 use super::{Checked, LONGEST_DELAY, LONGEST_RUN};
 use crate::{Element, Failure, PlanSpec, Scenario};
-use timeplane_model::{Fabric, NodeId};
+use timeplane_model::{Buffer, Fabric, NodeId};
 
 impl Checked {
     pub(super) fn failures(&mut self, s: &Scenario) {
@@ -23,6 +23,11 @@ impl Checked {
         if !s.failure.is_empty() && s.fabric.switch.pfc.is_some() {
             let message = "failures with PFC: not supported yet, as a pause could last forever";
             self.conflict("failure.0", message, Some("omit `fabric.switch.pfc` or the failures"));
+        }
+        if !s.failure.is_empty() && matches!(s.fabric.switch.buffer, Buffer::PerInput(_)) {
+            let message = "failures with `buffer.per_input`: not supported yet";
+            let help = "omit the failures, or use `per_port` or `shared` in `fabric.switch.buffer`";
+            self.conflict("failure.0", message, Some(help));
         }
     }
 

@@ -4,7 +4,8 @@
 use super::{Checked, LONGEST_DELAY};
 use crate::{Access, FlywaysSpec, PointingSpec, RadioSpec, Scenario};
 use std::collections::BTreeSet;
-use timeplane_radio::{Layout, Rack};
+use timeplane_model::Buffer;
+use timeplane_radio::{Layout, Rack, Rows};
 
 /// Number of positions in the bundled layout.
 const BUNDLED: u32 = 160;
@@ -27,6 +28,10 @@ impl Checked {
         }
         self.probability(&at("control_loss"), spec.control_loss);
         self.out_of_band(key, spec.control, "flyways");
+        if matches!(s.fabric.switch.buffer, Buffer::PerInput(_)) {
+            let message = "flyways with `buffer.per_input`: not supported yet";
+            self.conflict(key, message, Some("use `per_port` or `shared` in `fabric.switch.buffer`"));
+        }
         let least = (spec.compute_time + spec.control_latency) * 2;
         if spec.lease <= least {
             let allowed = format!("more than {least}, twice the compute time and latency, so that it can be renewed");
@@ -38,31 +43,10 @@ impl Checked {
                 self.span(&at("pointing.coordinated.steering"), steering, LONGEST_DELAY);
             }
         }
-        let racks = u32::try_from(s.fabric.hosts()).unwrap_or(u32::MAX);
-        match &spec.positions_m {
-            None if racks > BUNDLED => {
-                let message = format!("{racks} racks: expected at most {BUNDLED}, the positions of the bundled layout");
-                self.conflict(
-                    key,
-                    &message,
-                    Some("set positions_m = [[0.0, 0.0], [0.6, 0.0], ...], one for each rack"),
-                );
-            }
-            None => {}
-            Some(places) if places.len() != racks as usize => {
-                self.value(&at("positions_m"), places.len(), &format!("{racks}, one for each rack"));
-            }
-            Some(places) => {
-                let middles: Vec<_> = places.iter().map(|p| (p[0], p[1])).collect();
-                let far = |p: &&(f64, f64)| !(p.0.abs() <= Layout::FARTHEST_M && p.1.abs() <= Layout::FARTHEST_M);
-                if let Some(p) = middles.iter().find(far) {
-                    let allowed = format!("coordinates within {} m", Layout::FARTHEST_M);
-                    self.value(&at("positions_m"), format!("[{}, {}]", p.0, p.1), &allowed);
-                } else if let Err(overlap) = Layout::new(Rack::default(), &middles) {
-                    self.conflict(&at("positions_m"), &overlap.to_string(), None);
-                }
-            }
+        if let Some(every) = spec.measure_every {
+            self.positive_span(&at("measure_every"), every, LONGEST_DELAY);
         }
+        self.places(key, spec, u32::try_from(s.fabric.hosts()).unwrap_or(u32::MAX));
         if s.fabric.radio.is_some() {
             let message = "air links in the fabric with flyways: expected none, as the controller sets them up";
             self.conflict(key, message, Some("omit `fabric.radio`"));
@@ -76,6 +60,54 @@ impl Checked {
             let message = "several hosts per switch: expected one, as each host is a rack with its radios";
             let help = "topology.tree = { edges = 150, hosts_per_edge = 1 }, with `uplink_rate` below `rate`";
             self.conflict("fabric.topology", message, Some(help));
+        }
+    }
+    /// Where racks stand.
+    fn places(&mut self, key: &str, spec: &FlywaysSpec, racks: u32) {
+        let at = |name: &str| format!("{key}.{name}");
+        if let Some(rows) = &spec.rows {
+            if spec.positions_m.is_some() {
+                let message = "`rows` with `positions_m`: expected one of them";
+                return self.conflict(&at("rows"), message, Some("omit `rows` or `positions_m`"));
+            }
+            self.count(&at("rows.racks"), rows.racks, 1, Rows::MOST);
+            self.count(&at("rows.rows"), rows.rows, 1, Rows::MOST);
+            let rack = Rack::default();
+            let (width, depth) = (rack.width.get(), rack.depth.get());
+            for (name, found, least, what) in [
+                ("spacing_m", rows.spacing_m, width, "the width of a rack"),
+                ("row_spacing_m", rows.row_spacing_m, depth, "the depth of a rack"),
+                ("block_spacing_m", rows.block_spacing_m, rows.width_m(), "the width of a row"),
+            ] {
+                if !(found >= least - 1e-3 && found <= Layout::FARTHEST_M) {
+                    let allowed = format!("{least:.4}, {what}, to {}", Layout::FARTHEST_M);
+                    return self.value(&at(&format!("rows.{name}")), found, &allowed);
+                }
+            }
+        }
+        let (name, middles) = match (&spec.positions_m, spec.middles(racks.min(Layout::MOST_RACKS as u32 + 1))) {
+            (None, None) if racks > BUNDLED => {
+                let message = format!("{racks} racks: expected at most {BUNDLED}, the positions of the bundled layout");
+                let help = "set rows = {}, or positions_m = [[0.0, 0.0], [0.6, 0.0], ...], one for each rack";
+                return self.conflict(key, &message, Some(help));
+            }
+            (_, None) => return,
+            (Some(places), Some(_)) if places.len() != racks as usize => {
+                return self.value(&at("positions_m"), places.len(), &format!("{racks}, one for each rack"));
+            }
+            (Some(_), Some(middles)) => (at("positions_m"), middles),
+            (None, Some(middles)) => (at("rows"), middles),
+        };
+        if middles.len() > Layout::MOST_RACKS {
+            let message = format!("{racks} racks: expected at most {}", Layout::MOST_RACKS);
+            return self.conflict(key, &message, None);
+        }
+        let far = |p: &&(f64, f64)| !(p.0.abs() <= Layout::FARTHEST_M && p.1.abs() <= Layout::FARTHEST_M);
+        if let Some(p) = middles.iter().find(far) {
+            let allowed = format!("coordinates within {} m", Layout::FARTHEST_M);
+            self.value(&name, format!("[{}, {}]", p.0, p.1), &allowed);
+        } else if let Err(overlap) = Layout::new(Rack::default(), &middles) {
+            self.conflict(&name, &overlap.to_string(), None);
         }
     }
 }

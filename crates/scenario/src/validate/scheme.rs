@@ -55,7 +55,9 @@ impl Checked {
             self.value(&at("nic.burst"), burst, &allowed);
         }
         match &scheme.plan {
-            Some(PlanSpec::Tdma(slots)) => self.tdma(&at("plan.tdma"), slots, s, schedulers),
+            Some(PlanSpec::Tdma(slots)) => {
+                self.tdma(&at("plan.tdma"), slots, scheme.host_latency().send_spread(), s, schedulers);
+            }
             Some(PlanSpec::Timeslots(timeslots)) => self.timeslots(&at("plan.timeslots"), timeslots, s),
             Some(PlanSpec::Rates(rates)) => self.rates(&at("plan.rates"), rates, s),
             Some(PlanSpec::Circuits(circuits)) => self.circuits(&at("plan.circuits"), circuits, s),
@@ -88,6 +90,7 @@ impl Checked {
         }
         self.common(key, t.control_latency, t.control_loss, t.compute_time, t.report_every);
         self.span(&at("clock_error"), t.clock_error, LONGEST_DELAY);
+        self.span(&at("phase"), t.phase, LONGEST_DELAY);
         if let Some(ahead) = t.ahead {
             self.span(&at("ahead"), ahead, LONGEST_DELAY);
             let Ok(fabric) = s.fabric.build() else { return };
@@ -118,6 +121,7 @@ impl Checked {
         self.unit_links(key, &s.fabric);
         self.span(&at("every"), r.every, LONGEST_DELAY);
         self.probability(&at("threshold"), r.threshold);
+        self.count(&at("depth"), r.depth, 1, 65_536);
         self.common(key, r.control_latency, r.control_loss, r.compute_time, r.report_every);
         match r.estimator {
             RateEstimator::Backlogged => {}

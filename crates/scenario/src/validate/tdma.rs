@@ -9,7 +9,8 @@ use timeplane_model::{Bytes, Duration, nearest};
 use timeplane_protocol::{Message, size};
 
 impl Checked {
-    pub(super) fn tdma(&mut self, key: &str, slots: &TdmaSpec, s: &Scenario, schedulers: &[&str]) {
+    /// `spread` is the variation of the hosts' own sending times.
+    pub(super) fn tdma(&mut self, key: &str, slots: &TdmaSpec, spread: Duration, s: &Scenario, schedulers: &[&str]) {
         let at = |name: &str| format!("{key}.{name}");
         self.positive_span(&at("slot"), slots.slot, LONGEST_DELAY);
         let f = &s.fabric;
@@ -31,13 +32,13 @@ impl Checked {
         self.clocks(key, slots);
         self.tdma_extras(key, slots, f);
         if let Some(signals) = &slots.signals {
-            self.signals(key, slots, signals, f);
+            self.signals(key, slots, signals, spread, f);
         }
         self.standby(key, slots, s);
         self.controllers(key, slots, f);
         self.tdma_scheduler(key, slots, schedulers);
         self.tdma_in_band(key, slots);
-        self.tdma_times(key, slots, s);
+        self.tdma_times(key, slots, spread, s);
     }
 
     /// Checks receive buffers and the share of short flows.
@@ -75,7 +76,7 @@ impl Checked {
     }
 
     /// Compares the guard time with the clocks, and the control loop with the round.
-    fn tdma_times(&mut self, key: &str, slots: &TdmaSpec, s: &Scenario) {
+    fn tdma_times(&mut self, key: &str, slots: &TdmaSpec, spread: Duration, s: &Scenario) {
         let at = |name: &str| format!("{key}.{name}");
         let usable = |d: Duration| !d.is_negative() && d <= LONGEST_DELAY;
         let between = [slots.relay_latency(), slots.relay_error()];
@@ -84,10 +85,11 @@ impl Checked {
             .chain(between)
             .all(usable)
         {
-            if slots.signals.is_none() && slots.clock_bound() * 2 > slots.guard {
+            let apart = slots.clock_bound() * 2 + spread;
+            if slots.signals.is_none() && apart > slots.guard {
                 let message = format!(
-                    "clocks may differ by {}, more than the guard time, {}: slots of different hosts overlap",
-                    slots.clock_bound() * 2,
+                    "clocks{} may differ by {apart}, more than the guard time, {}: slots of different hosts overlap",
+                    if spread > Duration::ZERO { " and sending times" } else { "" },
                     slots.guard
                 );
                 self.warn(&at("clock_error"), message);
@@ -192,7 +194,7 @@ impl Checked {
     }
 
     /// Checks that control frames can open and close gates in time.
-    fn signals(&mut self, key: &str, slots: &TdmaSpec, signals: &SignalSpec, f: &FabricSpec) {
+    fn signals(&mut self, key: &str, slots: &TdmaSpec, signals: &SignalSpec, spread: Duration, f: &FabricSpec) {
         let at = |name: &str| format!("{key}.signals.{name}");
         self.signal_frames(&format!("{key}.signals"), signals);
         let times = signals.reaction.times();
@@ -226,12 +228,13 @@ impl Checked {
         if slots.relay_error().is_negative() || slots.relay_error() > LONGEST_DELAY {
             return;
         }
-        let least = signals.least_guard(&fabric, frame, slots.relays()) + slots.relay_error() * 2;
+        let least = signals.least_guard(&fabric, frame, slots.relays()) + slots.relay_error() * 2 + spread;
         if slots.guard < least {
             let message = format!(
-                "with signals, slots overlap unless the guard time is at least {least}, for the jitter of reactions, the skew of frames{} and a \
+                "with signals, slots overlap unless the guard time is at least {least}, for the jitter of reactions, the skew of frames{}{} and a \
                  frame in progress; it is {}",
                 if slots.relay_error() > Duration::ZERO { ", the clocks of two relays" } else { "" },
+                if spread > Duration::ZERO { ", the sending times of hosts" } else { "" },
                 slots.guard
             );
             self.warn(&format!("{key}.guard"), message);

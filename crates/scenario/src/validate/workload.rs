@@ -2,7 +2,7 @@
 //! which a run records samples.
 
 use super::{Checked, LONGEST_RUN};
-use crate::{PacketMix, Pattern, Poisson, Scenario, Sizes, Workload};
+use crate::{LatencyFrom, PacketMix, Pattern, Poisson, Scenario, Sizes, Workload};
 use std::path::Path;
 use timeplane_model::{Bytes, Duration};
 
@@ -19,6 +19,10 @@ impl Checked {
         if w.measure.is_none() && matches!(s.workload, Workload::Poisson(_)) {
             let message = "missing key `measure`: a Poisson workload never ends";
             self.conflict("window", message, Some("window = { measure = \"100 ms\" } counts the flows of 100 ms"));
+        }
+        if s.record.latency_from != LatencyFrom::default() && !s.record.latency {
+            let message = "a begin of latencies that are not recorded: expected also `latency = true`";
+            self.conflict("record.latency_from", message, None);
         }
         let record = [
             ("queues_every", s.record.queues_every),

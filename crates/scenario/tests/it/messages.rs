@@ -5,10 +5,10 @@ use std::fmt::Write;
 use timeplane_scenario::{Loaded, ScenarioError};
 
 const SCHEDULERS: [&str; 2] = ["weighted_round_robin", "greedy"];
-const GOOD: &str = include_str!("../files/load_sweep.toml");
-const SLOTS: &str = include_str!("../files/slots_shuffle.toml");
+pub const GOOD: &str = include_str!("../files/load_sweep.toml");
+pub const SLOTS: &str = include_str!("../files/slots_shuffle.toml");
 
-fn load(text: &str, overrides: &[(&str, &str)]) -> Result<Vec<String>, ScenarioError> {
+pub fn load(text: &str, overrides: &[(&str, &str)]) -> Result<Vec<String>, ScenarioError> {
     let overrides: Vec<_> = overrides
         .iter()
         .map(|(key, values)| timeplane_scenario::split_override(&format!("{key}={values}")).unwrap())
@@ -19,26 +19,26 @@ fn load(text: &str, overrides: &[(&str, &str)]) -> Result<Vec<String>, ScenarioE
 
 /// Changes to a good file, each with its answer.
 #[derive(Default)]
-struct Answers(String);
+pub struct Answers(pub String);
 
 impl Answers {
     /// The error of a good file with one piece of it exchanged.
     #[track_caller]
-    fn with(&mut self, text: &str, old: &str, new: &str) {
+    pub fn with(&mut self, text: &str, old: &str, new: &str) {
         assert!(text.contains(old), "{old}");
         let error = load(&text.replacen(old, new, 1), &[]).expect_err(new);
         writeln!(self.0, "- {}\n+ {}\n{error}\n", old.trim_end(), new.trim_end()).unwrap();
     }
     /// The error of a good file with these settings.
     #[track_caller]
-    fn set(&mut self, text: &str, overrides: &[(&str, &str)]) {
+    pub fn set(&mut self, text: &str, overrides: &[(&str, &str)]) {
         let error = load(text, overrides).expect_err("a refusal");
         self.0 += &overrides.iter().map(|(k, v)| format!("--set {k}={v}\n")).collect::<String>();
         writeln!(self.0, "{error}\n").unwrap();
     }
     /// The warnings of a good file with these settings.
     #[track_caller]
-    fn warns(&mut self, text: &str, overrides: &[(&str, &str)]) {
+    pub fn warns(&mut self, text: &str, overrides: &[(&str, &str)]) {
         self.0 += &load(text, overrides).unwrap().iter().map(|w| format!("{w}\n\n")).collect::<String>();
     }
 }
@@ -141,6 +141,30 @@ fn priority_flow_control() {
 }
 
 #[test]
+fn memories_of_inputs() {
+    let mut a = Answers::default();
+    let plain = "buffer.per_port = \"300 kB\"";
+    let own = "buffer.per_input = \"640 kB\"";
+    a.with(GOOD, plain, "buffer.per_input = \"1 kB\"");
+    a.with(GOOD, plain, &format!("forwarding = \"cut_through\"\n{own}"));
+    a.with(GOOD, plain, &format!("pfc = {{ pause_at = \"20 kB\", resume_at = \"10 kB\" }}\n{own}"));
+    a.with(GOOD, plain, "buffer = { per_input = \"640 kB\", per_port = \"300 kB\" }");
+    let failure = "[[failure]]\nelement = { host = 1 }\nat = \"1 ms\"\nuntil = \"2 ms\"\n[window]";
+    a.with(&GOOD.replacen("[window]", failure, 1), plain, own);
+    let change = "[[change]]\nwires = \"all\"\nat = \"1 ms\"\nrates = [\"1 Gb/s\"]\n[window]";
+    a.with(&GOOD.replacen("[window]", change, 1), plain, own);
+    let good = GOOD.replacen(plain, own, 1);
+    assert_eq!(load(&good, &[]).unwrap(), [""; 0]);
+    a.with(&good, "[scheme.cubic]", "[scheme.cubic]\nfabric.switch.forwarding = \"cut_through\"");
+    let memory = ("fabric.switch.buffer", "{ per_input = \"640 kB\" }");
+    a.set(SLOTS, &[memory, ("scheme.slots.plan.tdma.control", "{ in_band = { controller = 0 } }")]);
+    a.set(FLYWAYS, &[memory]);
+    let hybrid = "{ hybrid = { tors = 8, hosts_per_tor = 2, packet_rate = \"1 Gb/s\", dark.fixed = \"10 us\" } }";
+    a.set(SLOTS, &[memory, ("fabric.topology", hybrid)]);
+    insta::assert_snapshot!(a.0);
+}
+
+#[test]
 fn missing_keys() {
     let mut a = Answers::default();
     a.with(GOOD, "rate = \"10 Gb/s\"\n", "");
@@ -218,6 +242,38 @@ fn topologies() {
     insta::assert_snapshot!(a.0);
 }
 
+const PACKETS: &str = r#"[fabric]
+topology.single_switch = { hosts = 8 }
+rate = "1 Gb/s"
+[workload.poisson]
+load = 0.5
+sizes.exponential = "46 kB"
+[window]
+measure = "10 ms"
+[record]
+latency = true
+[scheme.syn]
+transport.datagrams = {}
+plan.timeslots = { metric = "srjf", phase = "12 us" }
+[scheme.asy]
+transport.datagrams = {}
+plan.rates = { depth = 2 }
+"#;
+
+#[test]
+fn timeslots_and_rates() {
+    let mut a = Answers::default();
+    assert_eq!(load(PACKETS, &[]).unwrap(), [""; 0]);
+    a.with(PACKETS, "\"12 us\"", "\"-1 us\"");
+    a.with(PACKETS, "\"12 us\"", "\"2 min\"");
+    a.with(PACKETS, "phase = \"12 us\"", "flow_order = \"arival\"");
+    a.with(PACKETS, "depth = 2", "depth = 0");
+    a.with(PACKETS, "depth = 2", "depth = 70000");
+    a.with(PACKETS, "latency = true", "latency = true\nlatency_from = \"switch\"");
+    a.with(PACKETS, "latency = true", "latency_from = \"first_switch\"");
+    insta::assert_snapshot!(a.0);
+}
+
 #[test]
 fn values_that_do_not_go_together() {
     let mut a = Answers::default();
@@ -268,6 +324,11 @@ fn circuits() {
     a.with(CIRCUITS, "\"130 us\" }", "\"130 us\", scheduler = \"adjust\", granularity = 0 }");
     a.with(CIRCUITS, "\"130 us\" }", "\"130 us\", scheduler = \"adjust\", granularity = 2049 }");
     a.with(CIRCUITS, "\"130 us\" }", "\"130 us\", scheduler = \"double\", granularity = 2 }");
+    for more in ["scheduler = \"cover_all\", hysteresis = 0.5", "scheduler = \"cover_most\", hysteresis = nan"] {
+        a.with(CIRCUITS, "\"130 us\" }", &format!("\"130 us\", {more} }}"));
+    }
+    a.with(CIRCUITS, "\"130 us\" }", "\"130 us\", scheduler = \"tms\", hysteresis = 2.0 }");
+    a.with(CIRCUITS, "\"130 us\" }", "\"130 us\", scheduler = \"cover_all\", reorder = true }");
     a.with(CIRCUITS, "tors = 8", "tors = 1");
     a.with(CIRCUITS, "tors = 8", "tors = 513");
     a.with(
@@ -451,7 +512,9 @@ fn slots_by_signals() {
         a.with(SLOTS, "\"15 us\"", &keys(wrong));
     }
     let at = |key: &str| format!("scheme.slots.plan.tdma.{key}");
-    a.warns(SLOTS, &[(&at("signals.reaction"), "user_space")]);
+    let even =
+        "{ times = { off_least = \"100 us\", off_most = \"200 us\", on_least = \"100 us\", on_most = \"200 us\" } }";
+    a.warns(SLOTS, &[(&at("signals.reaction"), even)]);
     a.warns(SLOTS, &[(&at("signals.hold"), "100 us")]);
     a.warns(SLOTS, &[(&at("clock_drift"), "50")]);
     insta::assert_snapshot!(a.0);
@@ -536,7 +599,7 @@ fn json_has_no_lines() {
 }
 
 /// A server, an access point, a device, and a proxy.
-const RADIO: &str = r#"
+pub const RADIO: &str = r#"
 [fabric]
 rate = "10 Gb/s"
 topology.graph = { hosts = 2, switches = 2, links = [{ nodes = [0, 2] }, { nodes = [1, 3] }, { nodes = [2, 3] }] }
@@ -616,11 +679,17 @@ fn flyways() {
         "access = \"planned\"",
         "every = \"0 s\"",
         "lease = \"2 ms\"",
+        "measure_every = \"0 s\"",
         "policy = \"gredy\"",
         "pointing.trained.sectors = 0",
         "positions_m = [[0.0, 0.0]]",
         "positions_m = [[0.0, 0.0], [0.1, 0.0], [5.0, 0.0], [9.0, 0.0]]",
         "positions_m = [[0.0, 0.0], [1e9, 0.0], [5.0, 0.0], [9.0, 0.0]]",
+        "rows = { racks = 0 }",
+        "rows.spacing_m = 0.5",
+        "rows = { racks = 20 }",
+        "rows.row_spacing_m = nan",
+        "rows = {}, positions_m = [[0.0, 0.0]]",
     ] {
         a.with(FLYWAYS, "radios = 1", wrong);
     }

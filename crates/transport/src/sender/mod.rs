@@ -165,8 +165,7 @@ pub struct Sender {
     delivery: Option<Box<Delivery>>,
 
     /// Round-trip times since they were last taken, if they are kept.
-    #[expect(clippy::box_collection, reason = "a word in every sender, three otherwise")]
-    samples: Option<Box<Vec<Duration>>>,
+    samples: Option<Box<state::Samples>>,
     retransmissions: u64,
     timeouts: u32,
     slow_start_segments: u32,
@@ -343,8 +342,10 @@ impl Sender {
 
     /// When to call [`Sender::on_timeout`]: the earliest one of the timers and pacing.
     pub fn deadline(&self) -> Option<Time> {
-        let release = self.paced_out.then_some(self.release);
-        [self.rto_at, self.wait_at, release].into_iter().flatten().min()
+        let or_never = |at: Option<Time>| at.unwrap_or(Time::MAX);
+        let release = if self.paced_out { self.release } else { Time::MAX };
+        let at = or_never(self.rto_at).min(or_never(self.wait_at)).min(release);
+        (at < Time::MAX).then_some(at)
     }
 
     /// Handles the deadline; does nothing before it.

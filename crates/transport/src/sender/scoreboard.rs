@@ -23,6 +23,8 @@ impl Sender {
         let mut repeated = false;
         let mut sent = None;
         let mut popped = 0;
+        let kept = self.samples.is_some();
+        let first = self.records.front().filter(|first| kept && !first.repeated).map(|first| now - first.sent);
         while self.head < self.next {
             let len = self.bytes.min(self.head + mss) - self.head;
             if self.head + len > ack {
@@ -46,12 +48,15 @@ impl Sender {
                 }
                 sent = Some(record.sent);
                 if let Some(samples) = self.samples.as_mut().filter(|_| !record.repeated) {
-                    samples.push(now - record.sent);
+                    samples.segments.push(now - record.sent);
                 }
             }
             if !record.repeated {
                 self.youngest = self.youngest.max(record.sent);
             }
+        }
+        if let Some(samples) = &mut self.samples {
+            samples.acknowledgement = first.filter(|_| popped > 0);
         }
         if self.repair == Repair::Fast {
             // RFC 6582: an arrival leaves the network once, as a duplicate or in this advance.
@@ -106,7 +111,7 @@ impl Sender {
                     if !record.repeated {
                         *youngest = (*youngest).max(record.sent);
                         if let Some(samples) = samples {
-                            samples.push(now - record.sent);
+                            samples.segments.push(now - record.sent);
                         }
                     }
                     seq += mss;

@@ -7,6 +7,15 @@ use timeplane_model::Duration;
 use super::{Repair, Sender};
 use crate::congestion::Congestion;
 
+/// Round-trip times that are kept.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Samples {
+    /// Of segments, each once.
+    pub segments: Vec<Duration>,
+    /// Of the latest acknowledgement.
+    pub acknowledgement: Option<Duration>,
+}
+
 impl Sender {
     /// The congestion window in bytes; zero while steered to send nothing.
     pub fn cwnd(&self) -> u64 {
@@ -33,7 +42,13 @@ impl Sender {
     /// Takes out the round-trip times since the last call; none unless they are
     /// [kept](Self::keep_samples).
     pub fn take_samples(&mut self) -> impl Iterator<Item = Duration> + '_ {
-        self.samples.iter_mut().flat_map(|s| s.drain(..))
+        self.samples.iter_mut().flat_map(|s| s.segments.drain(..))
+    }
+    /// Takes out the round-trip time of the latest acknowledgement of new data: the time since its
+    /// oldest segment was sent, if this segment was sent once. None unless round-trip times are
+    /// [kept](Self::keep_samples).
+    pub fn take_acknowledgement_sample(&mut self) -> Option<Duration> {
+        self.samples.as_mut()?.acknowledgement.take()
     }
     /// Bytes that are presumably in the network ("pipe" of RFC 6675).
     pub fn in_flight(&self) -> u64 {

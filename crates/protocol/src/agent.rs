@@ -3,6 +3,7 @@
 //! An [`Agent`] gets inputs with the time of its own clock, and answers with outputs. Drivers own
 //! clocks, sockets and queues.
 
+use crate::batch::GrantBatch;
 use crate::host::Detail;
 use crate::message::Message;
 use timeplane_model::{Backlog, Bytes, Class, Duration, Grant, HostId, LinkId, Matching, Medium, Rate, Round, Time};
@@ -68,6 +69,8 @@ pub enum Output {
         /// Its content.
         message: Message,
     },
+    /// Sends all [messages](GrantBatch::messages) of a batch now, as [`Output::Send`] would.
+    Grants(GrantBatch),
     /// Asks for [`Input::Backlog`] at once, in this detail.
     ReadBacklog(Detail),
     /// Lets a queue send.

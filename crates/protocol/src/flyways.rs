@@ -11,7 +11,7 @@ use crate::inbox::{Inbox, ReportCounters};
 use crate::message::{BacklogReport, Message, RackFlyways, RackLink, RackShare};
 use std::collections::VecDeque;
 use timeplane_model::{Backlog, Duration, HostId, Round, Time};
-use timeplane_schedule::flyways::{FlywayError, FlywayPlan, FlywayPlanner, LinkSet, Phases, Traffic, Wired};
+use timeplane_schedule::flyways::{FlywayError, FlywayPlan, FlywayPlanner, LinkSet, Measured, Phases, Traffic, Wired};
 
 /// Configuration of a [`FlywayController`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +29,9 @@ pub struct FlywayControllerConfig {
     /// How long racks keep links and shares without a message of the controller. It must exceed
     /// twice the compute time and the latency, so that leases can be renewed.
     pub lease: Duration,
+    /// How long a round takes in which racks without links measure patterns; only racks that have
+    /// measured each other get a link. `None`: all patterns are known.
+    pub measure_every: Option<Duration>,
 }
 
 impl FlywayControllerConfig {
@@ -70,7 +73,9 @@ struct Row {
 #[derive(Clone)]
 pub struct FlywayController<L> {
     config: FlywayControllerConfig,
-    phases: Phases<L>,
+    phases: Phases<Measured<L>>,
+    /// The first input, from which on racks measure.
+    begin: Option<Time>,
     inbox: Inbox,
     rows: Vec<Row>,
     round: Round,
@@ -99,11 +104,13 @@ impl<L: LinkSet + Clone> FlywayController<L> {
     ) -> Result<Self, FlywayError> {
         let racks = wired.racks;
         let setup = config.latency + config.setup;
+        let none = if config.measure_every.is_some() { Measured::none(none) } else { Measured::all(none) };
         let mut phases = Phases::new(controller, wired, none, setup);
         // An empty plan shows whether planning is possible at all.
         phases.next(&Traffic::new(racks, vec![0; racks * racks])?)?;
         Ok(Self {
             phases,
+            begin: None,
             inbox: Inbox::new(racks as u32),
             rows: vec![Row::default(); racks],
             round: Round(0),
@@ -152,7 +159,19 @@ impl<L: LinkSet + Clone> FlywayController<L> {
         Traffic::new(n, bytes)
     }
 
+    /// Racks have measured since the last plan, while its links were up. The results take the
+    /// latency of a message.
+    fn measure(&mut self, now: Time) {
+        let (Some(every), Some(begin)) = (self.config.measure_every, self.begin) else { return };
+        let (links, up) = self.phases.links_mut();
+        let complete = (now - self.config.latency - begin).as_ps().div_euclid(every.as_ps());
+        for _ in (links.rounds() as i64)..complete {
+            links.measure(up);
+        }
+    }
+
     fn compute(&mut self, now: Time) {
+        self.measure(now);
         let c = self.config;
         self.dirty = false;
         self.next = now + c.every;
@@ -228,6 +247,7 @@ impl<L: LinkSet + Clone> Agent for FlywayController<L> {
     }
 
     fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Output>) {
+        self.begin.get_or_insert(now);
         match input {
             Input::Due => {}
             Input::Message { from, message: Message::Report(report) } => return self.report(from, *report),

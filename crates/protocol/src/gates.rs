@@ -120,6 +120,11 @@ impl Gates {
         None
     }
 
+    /// Whether no grant waits for its start.
+    pub fn is_idle(&self) -> bool {
+        self.ahead.is_empty()
+    }
+
     /// Whether a queue has a grant that has not started.
     pub fn is_granted(&self, destination: HostId, class: Class) -> bool {
         self.ahead.iter().any(|w| queue(w) == (destination, class))

@@ -253,6 +253,26 @@ impl HostAgent {
         self.counters.executed += u64::from(opened);
     }
 
+    /// Hears of timeslots that the driver keeps, in a [batch](crate::GrantBatch) that is newer than
+    /// all before, from a controller that was not replaced. Returns whether they may be used: the
+    /// driver then opens each gate when its slot starts, and no grant is kept here. Equals a
+    /// message of [`Grants`] otherwise.
+    pub fn hear_timeslots(&mut self, now: Time, round: (u32, Round), effective: Time, timeslots: u32) -> bool {
+        debug_assert!(self.newest.is_none_or(|newest| newest < round && newest.0 == round.0) && self.gates.is_idle());
+        self.newest = Some(round);
+        self.report_at = now.saturating_add(self.config.fallback);
+        self.asked = true;
+        let in_time = effective >= now;
+        let counter = if in_time { &mut self.counters.accepted } else { &mut self.counters.late };
+        *counter += u64::from(timeslots);
+        in_time
+    }
+
+    /// The driver has opened a gate for a timeslot that it [keeps](Self::hear_timeslots).
+    pub fn used_timeslot(&mut self) {
+        self.counters.executed += 1;
+    }
+
     fn grants(&mut self, now: Time, mut message: Grants, out: &mut Vec<Output>) {
         let this = (message.epoch, message.round);
         if self.newest.is_some_and(|newest| newest >= this) {

@@ -28,6 +28,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod agent;
+mod batch;
 mod circuits;
 mod flyways;
 mod gates;
@@ -48,6 +49,7 @@ mod timeslots;
 pub mod wire;
 
 pub use agent::{Address, Agent, ClassFault, Event, Input, Opening, Output, PlanFault, RateChange, Side};
+pub use batch::{GrantBatch, Timeslot};
 pub use circuits::{ACKNOWLEDGEMENTS, CircuitController, CircuitControllerConfig, CircuitControllerCounters, SLACK};
 pub use flyways::{FlywayController, FlywayControllerConfig, FlywayControllerCounters};
 pub use gates::{Gates, Refused};

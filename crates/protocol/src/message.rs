@@ -308,8 +308,19 @@ impl<F: FnMut(u32)> Datagrams<'_, F> {
         self.content += bytes;
     }
 
+    /// Items of the same size, a datagram at a time.
     fn items(&mut self, count: usize, bytes: u32) {
-        (0..count).for_each(|_| self.item(bytes));
+        let mut left = count as u32;
+        loop {
+            let fit = ROOM.saturating_sub(self.content) / bytes;
+            if left <= fit {
+                self.content += left * bytes;
+                return;
+            }
+            (self.frame)(datagram(self.content + fit * bytes));
+            self.content = 0;
+            left -= fit;
+        }
     }
 
     fn end(self) {

@@ -11,9 +11,10 @@ use crate::live::Live;
 use crate::message::{BacklogReport, Message, Rates};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use timeplane_model::{Bytes, Class, ClosError, Duration, Fabric, HostId, Rate, Round, Time};
+use timeplane_schedule::rates::Offered;
 use timeplane_schedule::{RateAllocator, RateNormalizer};
 
 /// Estimator of the rate that a pair requests, which is at most the rate of the link.
@@ -82,6 +83,7 @@ pub struct RateControllerCounters {
 /// What the controller knows of a pair.
 #[derive(Clone, Copy, Debug)]
 struct Pair {
+    destination: u32,
     waiting: Bytes,
     /// All bytes that ever arrived, when that was reported, and the average in bytes per second.
     arrived: Bytes,
@@ -92,7 +94,8 @@ struct Pair {
 /// What the controller knows of one host.
 #[derive(Debug, Default)]
 struct Row {
-    pairs: BTreeMap<u32, Pair>,
+    /// In the order of destinations.
+    pairs: Vec<Pair>,
     /// The rates of the newest message.
     rates: Vec<(HostId, Class, Rate)>,
     /// The end of their lease.
@@ -119,8 +122,11 @@ pub struct RateController {
     /// The earliest time of the next computation.
     next: Time,
     computing: VecDeque<(Time, Vec<(HostId, Rates)>)>,
-    offered: Vec<(u32, u32, f64)>,
+    offered: Vec<Offered>,
     given: Vec<f64>,
+    /// Buffers for a host's former pairs, and for its new rates.
+    old: Vec<Pair>,
+    fresh: Vec<(HostId, Class, Rate)>,
     counters: RateControllerCounters,
 }
 
@@ -145,6 +151,8 @@ impl RateController {
             computing: VecDeque::new(),
             offered: Vec::new(),
             given: Vec::new(),
+            old: Vec::new(),
+            fresh: Vec::new(),
             counters: RateControllerCounters::default(),
             config,
         })
@@ -164,29 +172,40 @@ impl RateController {
         let Some(host) = self.inbox.take(from, report) else { return };
         let estimator = self.config.estimator;
         let row = &mut self.rows[host.index()];
-        let mut old = std::mem::take(&mut row.pairs);
+        self.old.clear();
+        std::mem::swap(&mut self.old, &mut row.pairs);
         let mut changed = false;
+        // Both lists are in the order of destinations.
+        let mut old = self.old.iter().peekable();
+        let leave = |pairs: &mut Vec<Pair>, gone: &Pair| {
+            // Arrivals count until their average has decayed.
+            if let RateEstimator::Arrivals(constant) = estimator
+                && now - gone.told < constant * 8
+            {
+                let average = decayed(gone.average, now - gone.told, constant);
+                pairs.push(Pair { waiting: Bytes::ZERO, told: now, average, ..*gone });
+            }
+            gone.waiting > Bytes::ZERO
+        };
         for e in report.backlog.entries() {
-            let known = old.remove(&e.destination.0);
+            let destination = e.destination.0;
+            while let Some(pair) = old.next_if(|o| o.destination < destination) {
+                changed |= leave(&mut row.pairs, pair);
+            }
+            let known = old.next_if(|o| o.destination == destination);
             changed |= known.is_none_or(|k| k.waiting == Bytes::ZERO || estimator != RateEstimator::Backlogged);
-            let mut pair = Pair { waiting: e.bytes, arrived: e.arrived.unwrap_or(e.bytes), told: now, average: 0.0 };
+            let arrived = e.arrived.unwrap_or(e.bytes);
+            let mut pair = Pair { destination, waiting: e.bytes, arrived, told: now, average: 0.0 };
             if let RateEstimator::Arrivals(constant) = estimator {
                 let (since, before, average) =
                     known.map_or((constant, Bytes::ZERO, 0.0), |k| (now - k.told, k.arrived, k.average));
                 pair.average = decayed(average, since, constant)
                     + pair.arrived.saturating_sub(before).get() as f64 / constant.as_secs_f64();
             }
-            row.pairs.insert(e.destination.0, pair);
+            row.pairs.push(pair);
         }
-        for (destination, gone) in old {
-            changed |= gone.waiting > Bytes::ZERO;
-            // Arrivals count until their average has decayed.
-            if let RateEstimator::Arrivals(constant) = estimator
-                && now - gone.told < constant * 8
-            {
-                let average = decayed(gone.average, now - gone.told, constant);
-                row.pairs.insert(destination, Pair { waiting: Bytes::ZERO, told: now, average, ..gone });
-            }
+        for pair in old {
+            changed |= leave(&mut row.pairs, pair);
         }
         if changed {
             self.dirty = true;
@@ -205,10 +224,10 @@ impl RateController {
         self.offered.clear();
         for (source, row) in self.rows.iter().enumerate() {
             let line = self.line[source].as_bps() as f64 / 8.0;
-            let waits = row.pairs.iter().filter(|p| p.1.waiting > Bytes::ZERO);
+            let waits = row.pairs.iter().filter(|p| p.waiting > Bytes::ZERO);
             // Demand without a route waits for one.
             let has_route = |d: u32| self.live.reaches(HostId(source as u32), HostId(d));
-            for (&destination, pair) in waits.filter(|p| has_route(*p.0)) {
+            for pair in waits.filter(|p| has_route(p.destination)) {
                 let within = |horizon: Duration| pair.waiting.get() as f64 / horizon.as_secs_f64();
                 let asked = match c.estimator {
                     RateEstimator::Backlogged => line,
@@ -217,7 +236,8 @@ impl RateController {
                         decayed(pair.average, now - pair.told, constant) + within(constant)
                     }
                 };
-                self.offered.push((source as u32, destination, (asked / line).min(1.0)));
+                let (source, destination) = (source as u32, pair.destination);
+                self.offered.push(Offered { source, destination, rate: (asked / line).min(1.0) });
             }
         }
         self.allocator.allocate(&self.offered, &mut self.given);
@@ -227,19 +247,19 @@ impl RateController {
         let mut at = 0;
         for (source, row) in self.rows.iter_mut().enumerate() {
             let first = at;
-            at += self.offered[first..].iter().take_while(|o| o.0 as usize == source).count();
-            let line = self.line[source];
-            let rates: Vec<(HostId, Class, Rate)> = self.offered[first..at]
-                .iter()
-                .zip(&self.given[first..at])
-                .map(|(o, share)| (HostId(o.1), Class(0), Rate::bps((line.as_bps() as f64 * share) as u64)))
-                .filter(|r| r.2 > Rate::ZERO)
-                .collect();
+            at += self.offered[first..].iter().take_while(|o| o.source as usize == source).count();
+            let line = self.line[source].as_bps() as f64;
+            let rate =
+                |(o, share): (&Offered, &f64)| (HostId(o.destination), Class(0), Rate::bps((line * share) as u64));
+            let rates = self.offered[first..at].iter().zip(&self.given[first..at]).map(rate);
+            self.fresh.clear();
+            self.fresh.extend(rates.filter(|r| r.2 > Rate::ZERO));
             let again = std::mem::take(&mut self.again[source]);
             // Messages renew leases after half of their time.
-            let ending = !rates.is_empty() && row.lease.is_none_or(|l| l - now < c.lease / 2);
-            if again || ending || moved(&row.rates, &rates, c.threshold_ppm) {
-                row.rates.clone_from(&rates);
+            let ending = !self.fresh.is_empty() && row.lease.is_none_or(|l| l - now < c.lease / 2);
+            if again || ending || moved(&row.rates, &self.fresh, c.threshold_ppm) {
+                let rates = self.fresh.clone();
+                std::mem::swap(&mut row.rates, &mut self.fresh);
                 row.lease = Some(lease);
                 messages.push((HostId(source as u32), Rates { epoch: c.epoch, round: self.round, lease, rates }));
             }
@@ -260,6 +280,9 @@ fn decayed(average: f64, since: Duration, constant: Duration) -> f64 {
 
 /// Whether the new rates differ enough to inform the host.
 fn moved(old: &[(HostId, Class, Rate)], new: &[(HostId, Class, Rate)], threshold_ppm: u32) -> bool {
+    if threshold_ppm == 0 {
+        return old != new;
+    }
     old.len() != new.len()
         || old.iter().zip(new).any(|(o, n)| {
             let apart = u128::from(o.2.as_bps().abs_diff(n.2.as_bps())) * 1_000_000;

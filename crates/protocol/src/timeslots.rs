@@ -4,14 +4,15 @@
 //! with asynchronous central control.
 
 use crate::agent::{Address, Agent, Input, Output};
+use crate::batch::{GrantBatch, Timeslot};
 use crate::host::{Detail, Reporting};
 use crate::inbox::{Inbox, ReportCounters};
 use crate::live::Live;
-use crate::message::{BacklogReport, Grants, Message};
+use crate::message::{BacklogReport, Message};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use timeplane_model::{Bytes, Class, ClosError, Duration, Fabric, Grant, HostId, Medium, Round, Time, Trigger};
-use timeplane_schedule::{PathColoring, SlotFill, SlotMetric, TimeslotAllocator};
+use timeplane_model::{Bytes, Class, ClosError, Duration, Fabric, HostId, Round, Time};
+use timeplane_schedule::{PacketSlot, PathColoring, SlotFill, SlotMetric, TimeslotAllocator};
 
 /// Configuration of a [`TimeslotController`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,11 +82,13 @@ pub struct TimeslotController {
     next: Time,
     round: Round,
     /// Allocated batches whose computation has not ended, with the times of their sending.
-    computing: VecDeque<(Time, Vec<(HostId, Grants)>)>,
-    /// By host, the grants of the batch that is being allocated.
-    grants: Vec<Vec<Grant>>,
-    /// Hosts with such grants.
-    granting: Vec<HostId>,
+    computing: VecDeque<(Time, GrantBatch)>,
+    /// The slot that is being allocated.
+    allocations: Vec<PacketSlot>,
+    /// The timeslots of its batch, in the order of slots.
+    timeslots: Vec<Timeslot>,
+    /// By host; used to put them in the order of hosts.
+    counts: Vec<u32>,
     counters: TimeslotControllerCounters,
 }
 
@@ -106,8 +109,9 @@ impl TimeslotController {
             next: config.start,
             round: Round(0),
             computing: VecDeque::new(),
-            grants: vec![Vec::new(); hosts as usize],
-            granting: Vec::new(),
+            allocations: Vec::new(),
+            timeslots: Vec::new(),
+            counts: vec![0; hosts as usize],
             counters: TimeslotControllerCounters::default(),
             config,
         })
@@ -160,44 +164,24 @@ impl TimeslotController {
     fn allocate(&mut self, now: Time) {
         let c = self.config;
         let first = self.first_slot(now);
-        let (mut start, mut allocations) = (first, Vec::new());
         self.round = Round(self.round.0 + 1);
-        let mut messages: Vec<(HostId, Grants)> = Vec::new();
-        for _ in 0..c.batch.max(1) {
-            allocations.clear();
-            self.allocator.allocate(start, &mut allocations);
+        let (epoch, round, packets) = (c.epoch, self.round, (c.fill == SlotFill::Packet).then_some(1));
+        let mut batch = GrantBatch { epoch, round, effective: first, slot: c.slot, packets, timeslots: Vec::new() };
+        for index in 0..c.batch.max(1) {
+            let start = batch.start(index);
+            self.allocations.clear();
+            self.allocator.allocate(start, &mut self.allocations);
             self.counters.slots += 1;
-            self.counters.allocations += allocations.len() as u64;
-            let end = start + c.slot;
-            for a in &allocations {
-                let grants = &mut self.grants[a.source.index()];
-                if grants.is_empty() {
-                    self.granting.push(a.source);
-                    grants.reserve_exact(c.batch as usize);
-                }
-                grants.push(Grant {
-                    destination: a.destination,
-                    class: a.class,
-                    medium: a.path.map_or(Medium::Fabric, Medium::Path),
-                    rate: None,
-                    bytes: None,
-                    packets: (c.fill == SlotFill::Packet).then_some(1),
-                    start: Trigger::At(start),
-                    end: Trigger::At(end),
-                    lease: end,
-                });
-                self.granted[a.source.index()].push_back((start, a.destination, a.class));
+            self.counters.allocations += self.allocations.len() as u64;
+            for &PacketSlot { source, destination, class, path } in &self.allocations {
+                self.timeslots.push(Timeslot { host: source, destination, index, path, class });
+                self.granted[source.index()].push_back((start, destination, class));
             }
-            start = end;
         }
-        self.next = start;
-        self.granting.sort_unstable();
-        for host in self.granting.drain(..) {
-            let grants = std::mem::take(&mut self.grants[host.index()]);
-            let (epoch, round, report_at) = (c.epoch, self.round, Time::MAX);
-            messages.push((host, Grants { epoch, round, effective: first, grants, report_at }));
-        }
-        self.computing.push_back((now + c.compute_time, messages));
+        self.next = batch.start(c.batch.max(1));
+        batch.add(&self.timeslots, &mut self.counts);
+        self.timeslots.clear();
+        self.computing.push_back((now + c.compute_time, batch));
     }
 }
 
@@ -228,10 +212,7 @@ impl Agent for TimeslotController {
             self.allocate(now);
         }
         while self.computing.front().is_some_and(|c| c.0 <= now) {
-            let (_, messages) = self.computing.pop_front().expect("it is there");
-            for (host, grants) in messages {
-                out.push(Output::Send { to: Address::Host(host), message: Message::Grants(grants) });
-            }
+            out.extend(self.computing.pop_front().map(|(_, batch)| Output::Grants(batch)));
         }
     }
 }

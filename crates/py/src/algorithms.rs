@@ -384,7 +384,7 @@ pub(crate) fn circuit_schedule<'py>(
         return Err(invalid(format_args!("granularity is for adjust, not for {name}")));
     }
     let day = day.map(|day| day.duration("day")).transpose()?;
-    let mut scheduler = algorithm.build_with(CircuitTuning { day, granularity });
+    let mut scheduler = algorithm.build_with(CircuitTuning { day, granularity, ..CircuitTuning::default() });
     let finish = window.is_none();
     let parameters = CircuitParameters {
         circuit: circuit.rate("circuit")?,

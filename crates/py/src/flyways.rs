@@ -8,7 +8,8 @@ use pyo3::prelude::*;
 use timeplane_model::{Duration, Named, Rate, UnknownName};
 use timeplane_protocol::{Pointing, RadioLinks};
 use timeplane_radio::{
-    Angle, Antenna, AntennaName, Direction, Field, FlywayRules, Layout, LinkBudget, MacName, Mcs, Meters, Rack, bundled,
+    Angle, Antenna, AntennaName, Direction, Field, FlywayRules, Layout, LinkBudget, MacName, Mcs, Meters, Rack, Rows,
+    bundled,
 };
 use timeplane_schedule::flyways::{
     Duplex, Either, FlywayError, FlywayPlan, FlywayPlanner, FlywayPolicy, Phase, Phases, Ports, Request, Traffic, Wired,
@@ -251,4 +252,34 @@ pub(crate) fn link_rate<'py>(
         Mcs::ofdm().filter(carries).map(|mcs| mcs.rate().as_bps()).max().map_or(0.0, |bps| bps as f64)
     };
     Ok(PyArray1::from_iter(py, meters.iter().map(rate)))
+}
+
+fn places<'py>(py: Python<'py>, middles: impl Iterator<Item = (f64, f64)>) -> Bound<'py, PyArray2<f64>> {
+    let flat: Vec<f64> = middles.flat_map(|(x, y)| [x, y]).collect();
+    let shape = (flat.len() / 2, 2);
+    PyArray2::from_owned_array(py, numpy::ndarray::Array2::from_shape_vec(shape, flat).expect("x and y of each"))
+}
+
+/// The first places of the bundled layout.
+#[pyfunction]
+pub(crate) fn published_layout(py: Python<'_>, racks: usize) -> PyResult<Bound<'_, PyArray2<f64>>> {
+    Ok(places(py, layout(racks, None)?.antennas().iter().map(|p| (p.x, p.y))))
+}
+
+/// Places of racks in rows.
+#[pyfunction]
+pub(crate) fn rack_rows<'py>(
+    py: Python<'py>,
+    racks: u32,
+    row: u32,
+    spacing_m: f64,
+    rows: u32,
+    row_spacing_m: f64,
+    block_spacing_m: f64,
+) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    if racks as usize > Layout::MOST_RACKS {
+        return Err(invalid(format_args!("{racks} racks: at most {}", Layout::MOST_RACKS)));
+    }
+    let rows = Rows { racks: row, spacing_m, rows, row_spacing_m, block_spacing_m };
+    Ok(places(py, rows.middles(racks).into_iter()))
 }

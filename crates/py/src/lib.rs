@@ -27,7 +27,9 @@ mod _core {
         proportional, scale_both, scale_down,
     };
     #[pymodule_export]
-    use crate::flyways::{antenna_gain, beam_training, flyway_phases, flyway_policies, flyways, link_rate};
+    use crate::flyways::{
+        antenna_gain, beam_training, flyway_phases, flyway_policies, flyways, link_rate, published_layout, rack_rows,
+    };
     #[pymodule_export]
     use crate::results::{Comparison, Results};
     #[pymodule_export]

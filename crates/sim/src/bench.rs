@@ -356,7 +356,12 @@ fn carrying<'a>(
         let site = Site { fabric: Arc::clone(fabric), mtu: MTU, retune: Retune::default(), prompt_signals: false };
         let agents = assemble(plan, &site);
         network.interfaces.watch = agents.terms().watch;
-        Controllers::new(&*agents, &Schedulers::built_in(), &streams).expect("the fabric is a Clos network")
+        let plan = Controllers::new(&*agents, &Schedulers::built_in(), &streams);
+        let mut plan = plan.expect("the fabric is a Clos network");
+        if plan.act_in_step(&network) {
+            network.look_ahead();
+        }
+        plan
     });
     Engine::new(network, ends, scheme, arrivals, SimTime::MAX, None)
 }

@@ -28,8 +28,8 @@ use timeplane_results::{
     Tables, Tally, WindowSummary,
 };
 use timeplane_scenario::{
-    AckPath, ControlSpec, Discipline, Ecmp, PlanSpec, RateEstimator, RatesSpec, Retune, Scenario, Scheme, SlotFill,
-    TdmaSpec, Topology, Transport, Workload,
+    AckPath, ControlSpec, Discipline, Ecmp, PlanSpec, RateEstimator, Retune, Scenario, Scheme, SlotFill, TdmaSpec,
+    Topology, Transport, Workload,
 };
 use timeplane_schedule::Schedulers;
 use timeplane_transport::RawConfig;
@@ -121,7 +121,7 @@ pub fn simulate(
     }
 }
 
-/// As [`simulate`], with each packet by itself.
+/// As [`simulate`], with each packet and each host by itself.
 ///
 /// # Errors
 ///
@@ -136,6 +136,10 @@ pub fn simulate_by_packets(
 ) -> Result<(RunSummary, Tables), RunError> {
     let mut engine = prepare(spec, fabric, source, schedulers, recorder)?;
     engine.network.forbid_trains();
+    engine.network.forbid_lookahead();
+    if let Some(control) = &mut engine.control {
+        control.act_alone();
+    }
     let ended = engine.run(pulse);
     conclude(engine, ended, spec, source)
 }
@@ -299,6 +303,7 @@ impl Setup<'_> {
         };
         let mut ledger = Ledger::new(self.fabric.hosts(), times.begin..times.end, recorder);
         ledger.rtts = scenario.record.rtt.then(Histogram::default);
+        ledger.round_trips = scenario.record.round_trips.then(Box::default);
         let mut ends = Endpoints::new(Arc::clone(self.fabric), config, ledger);
         ends.ideals_of(Arc::clone(shared));
         ends
@@ -307,8 +312,8 @@ impl Setup<'_> {
     /// Whether the last hop of a packet needs no event.
     ///
     /// Samples must see packets in queues, control frames may overtake packets, receive buffers are
-    /// checked when packets arrive, and a multiplexer sends in the order of arrivals. Each of these
-    /// needs the event.
+    /// checked when packets arrive, hosts take packets later, and a multiplexer sends in the order
+    /// of arrivals. Each of these needs the event.
     fn is_passive(&self, ends: &Endpoints) -> bool {
         ends.is_passive()
             && self.scenario.record.queues_every.is_none()
@@ -317,6 +322,7 @@ impl Setup<'_> {
             && self.control().in_band().is_none()
             && self.tdma().and_then(|s| s.receive).is_none()
             && self.fabric.circuit_switch().is_none()
+            && self.scheme.host_latency().times().is_none()
     }
 
     /// The form of interface that hosts need.
@@ -327,7 +333,7 @@ impl Setup<'_> {
         // the link is free, not ahead of that.
         let raw = matches!(self.scheme.transport, Transport::Raw(_));
         // A host that can be paused must not have its packets on the link ahead of time.
-        let paused = self.scenario.fabric.switch.pfc.is_some();
+        let paused = self.scenario.fabric.switch.pfc.is_some() || !self.scenario.pause.is_empty();
         let gated = self.is_gated();
         let turns = (discipline == Discipline::FairQueue).then(|| Quanta::new(self.mtu, spec.burst.get()));
         if let (Some(turns), false) = (turns, gated) {
@@ -354,15 +360,26 @@ impl Setup<'_> {
         network.fail(&scenario.failure);
         network.change_rates(&scenario.change);
         network.pause(mtu);
+        network.pause_hosts(&scenario.pause);
+        if let Some(times) = self.scheme.host_latency().times() {
+            network.let_hosts_take(times, streams);
+        }
         self.add_tdma(&mut network, passive);
         if let Some(class) = self.acknowledgements() {
             network.interfaces.leave_unreported(class);
         }
         if scenario.record.latency {
-            network.record_latencies(Latencies::new(times.begin..times.end));
+            network.record_latencies(Latencies::new(scenario.record.latency_from, times.begin..times.end));
         }
-        if let Some(PlanSpec::Rates(RatesSpec { estimator: RateEstimator::Arrivals(_), .. })) = self.plan() {
-            network.interfaces.count_arrivals();
+        match self.plan() {
+            Some(PlanSpec::Rates(rates)) => {
+                network.interfaces.deepen(rates.depth);
+                if matches!(rates.estimator, RateEstimator::Arrivals(_)) {
+                    network.interfaces.count_arrivals();
+                }
+            }
+            Some(PlanSpec::Timeslots(timeslots)) if timeslots.shortest_first() => network.interfaces.shortest_first(),
+            _ => {}
         }
         Ok((network, traces))
     }
@@ -432,12 +449,17 @@ impl Setup<'_> {
         let terms = agents.terms();
         network.interfaces.watch = terms.watch;
         let mut controllers = Controllers::new(&*agents, schedulers, self.streams)?;
+        controllers.records_signals = self.scenario.record.signals;
         if let Some(grants) = terms.grants.filter(|_| self.scenario.record.grants) {
             controllers.record_grants(grants);
         }
         for controller in controllers.controllers() {
             let returns = network.controller_returns(controller);
             controllers.restart_at(controller, &returns, &*agents, schedulers)?;
+        }
+        let reacts = self.scenario.workload.starts_depend_on_scheme();
+        if controllers.act_in_step(network) && !reacts && matches!(self.scheme.transport, Transport::Datagrams {}) {
+            network.look_ahead();
         }
         Ok(Some(controllers))
     }
@@ -586,6 +608,9 @@ fn write_links(engine: &mut Engine<'_>) {
 /// Writes the histograms of latencies and round trips; returns what the summary says of them.
 fn write_latencies(engine: &mut Engine<'_>) -> (Option<Distribution>, Option<(Distribution, f64)>) {
     let ledger = &mut engine.ends.ledger;
+    if let Some(mut round_trips) = ledger.round_trips.take() {
+        round_trips.write(engine.now, &mut ledger.recorder);
+    }
     let latencies = engine.network.meters.latencies.as_ref().map(Latencies::histogram);
     for (latency, packets) in latencies.iter().flat_map(|l| l.bins()) {
         ledger.recorder.latency(&LatencyRow { latency_ps: latency.as_ps(), packets });
@@ -600,6 +625,7 @@ fn write_latencies(engine: &mut Engine<'_>) -> (Option<Distribution>, Option<(Di
 
 /// Writes the counts of control messages.
 fn write_control(engine: &mut Engine<'_>) {
+    let heard = engine.heard_until();
     let (network, ledger) = (&mut engine.network, &mut engine.ends.ledger);
     let mut rows = Vec::new();
     let (messages, bytes, lost) = network.repair_reports();
@@ -612,7 +638,7 @@ fn write_control(engine: &mut Engine<'_>) {
         rows.push(ControlRow { kind: "pause", sender: None, messages, bytes, lost: 0, late: 0, max_transfer_ps: 0 });
     }
     if let Some(control) = &mut engine.control {
-        rows.extend(control.close(engine.now, network, &mut ledger.recorder));
+        rows.extend(control.close(engine.now, heard, network, &mut ledger.recorder));
     }
     if let Some(proxies) = &engine.proxies {
         rows.extend(proxies.rows());

@@ -5,18 +5,20 @@
 //! 3 and 4.
 
 mod packets;
+mod period;
 
 use crate::agent::{Address, Agent, ClassFault, Event, Input, Output, Side};
 use crate::inbox::{Inbox, ReportCounters};
 use crate::message::{BacklogReport, Grants, Message, Pfc, Rates};
 use crate::numbering::circuit_class;
 use packets::PacketRates;
+use period::Period;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use timeplane_model::{
     Backlog, BacklogEntry, Bytes, Class, CoflowBacklog, Demand, Duration, Grant, HostId, LinkId, Matching, Medium,
     Rate, Round, Time, Trigger,
 };
-use timeplane_schedule::circuits::{CircuitParameters, CircuitScheduler, Configuration, Retune, Uptime, uptimes};
+use timeplane_schedule::circuits::{CircuitParameters, CircuitScheduler, Configuration, Retune, Uptime};
 
 /// Configuration of a [`CircuitController`].
 #[derive(Clone, Debug, PartialEq)]
@@ -279,28 +281,23 @@ impl CircuitController {
         if !self.dead.is_empty() {
             demand = self.reachable(&demand);
         }
-        let plan = self.scheduler.plan(&demand, &self.config.parameters(), self.standing.as_ref());
-        let plan = plan.map(|plan| self.fit(&demand, plan)).map(|plan| self.extend(plan)).unwrap_or_else(|e| {
+        let mut packets = std::mem::take(&mut self.packets);
+        let period = self.schedule(&demand, &mut packets).unwrap_or_else(|e| {
             self.counters.refused += 1;
             out.push(Output::Log(Event::PlanRefused { round, fault: e.into() }));
-            Vec::new()
+            self.set_packet_rates(&mut packets, &demand, &[]);
+            Period { plan: Vec::new(), ups: Vec::new(), limits: self.limits(&packets) }
         });
-        // Circuits to hosts that are cut off may stand, because taking them down would darken all.
-        // They are not used.
-        let mut ups = uptimes(&plan, &self.config.circuits, self.standing.as_ref());
-        ups.retain(|up| self.has_circuits(up.source) && self.has_circuits(up.destination));
-        let mut packets = std::mem::take(&mut self.packets);
-        self.set_packet_rates(&mut packets, &demand, &ups);
-        let limits = self.limits(&packets);
-        if let Err(fault) = self.check(&ups, &packets, &limits) {
+        if let Err(fault) = self.check(&period.ups, &packets, &period.limits) {
             self.packets = packets;
             self.counters.refused += 1;
             out.push(Output::Log(Event::PlanRefused { round, fault: fault.into() }));
             return;
         }
+        self.scheduler.remember(&period.ups);
         self.counters.periods += 1;
-        self.counters.configurations += plan.len() as u64;
-        let slots = plan.len() as u32;
+        self.counters.configurations += period.plan.len() as u64;
+        let slots = period.plan.len() as u32;
         out.push(Output::Log(Event::RoundPlanned { round, effective: begins, demand: demand.total(), slots }));
         for (source, row) in (0..).map(HostId).zip(demand.rows()) {
             for destination in row.entries().iter().map(|e| e.destination) {
@@ -310,9 +307,9 @@ impl CircuitController {
                 }
             }
         }
-        self.announce(round, begins, report_at, computed, &ups, &limits);
+        self.announce(round, begins, report_at, computed, &period);
         self.heartbeat(round, begins, heartbeat_at.max(computed), &packets);
-        self.act(round, begins, &plan, &ups, &limits, out);
+        self.act(round, begins, &period, out);
         self.packets = packets;
     }
 
@@ -425,29 +422,20 @@ impl CircuitController {
     }
 
     /// Sends schedules: which class uses a circuit in this period, and at which rate.
-    fn announce(
-        &mut self,
-        round: Round,
-        begins: Time,
-        report_at: Time,
-        at: Time,
-        ups: &[Uptime],
-        limits: &[Vec<Rate>; 2],
-    ) {
+    fn announce(&mut self, round: Round, begins: Time, report_at: Time, at: Time, period: &Period) {
         let c = &self.config;
         let lease = begins + c.circuits.window + c.margin * 2;
         // Times count from the sending of the message, so clocks need not agree.
         let empty = Grants { epoch: c.epoch, round, effective: at, grants: Vec::new(), report_at };
         let mut messages = vec![empty; c.racks.len()];
-        for up in ups {
+        for up in &period.ups {
             let grants = &mut messages[up.source.index()].grants;
             if grants.iter().all(|g| g.destination != up.destination) {
-                let rate = limits[0][up.source.index()].min(limits[1][up.destination.index()]);
                 grants.push(Grant {
                     destination: up.destination,
                     class: Class(0),
                     medium: Medium::Link(c.uplink(up.source)),
-                    rate: Some(rate),
+                    rate: Some(period.rate(up)),
                     bytes: None,
                     packets: None,
                     start: Trigger::Signal(u32::from(self.class(round, up.destination))),
@@ -487,19 +475,11 @@ impl CircuitController {
     }
 
     /// Schedules the actions of the period.
-    fn act(
-        &mut self,
-        round: Round,
-        begins: Time,
-        plan: &[Configuration],
-        ups: &[Uptime],
-        limits: &[Vec<Rate>; 2],
-        out: &mut Vec<Output>,
-    ) {
+    fn act(&mut self, round: Round, begins: Time, period: &Period, out: &mut Vec<Output>) {
         let all_stop = self.config.circuits.retune == Retune::AllStop;
         let (stop, open_lead) = (self.config.stop, self.config.open_lead);
         let mut now = begins;
-        for (index, configuration) in plan.iter().enumerate() {
+        for (index, configuration) in period.plan.iter().enumerate() {
             let before = self.standing.replace(configuration.matching.clone());
             let new = self.standing.as_ref().expect("it was just set");
             if before.as_ref() != Some(new) {
@@ -525,8 +505,8 @@ impl CircuitController {
             }));
             now += configuration.length();
         }
-        for up in ups {
-            let rate = limits[0][up.source.index()].min(limits[1][up.destination.index()]);
+        for up in &period.ups {
+            let rate = period.rate(up);
             let (start, end) = (begins + up.begin, begins + up.end);
             self.promised.push_back(Promise { source: up.source, destination: up.destination, start, end, rate });
             let class = self.class(round, up.destination);

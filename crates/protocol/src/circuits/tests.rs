@@ -4,7 +4,7 @@
 
 use super::*;
 use proptest::prelude::*;
-use timeplane_schedule::circuits::CoverAll;
+use timeplane_schedule::circuits::{CoverAll, RoundRobin, uptimes};
 use timeplane_schedule::rates::{Hosts, Offered, max_min_hosts};
 
 const PERIOD: Duration = Duration::from_us(3000);
@@ -38,7 +38,7 @@ fn controller(limits: bool, unreported: f64) -> CircuitController {
         open_lead: Duration::from_us(1),
         margin: Duration::from_us(1),
     };
-    CircuitController::new(config, Box::new(CoverAll))
+    CircuitController::new(config, Box::new(CoverAll::new()))
 }
 
 /// Host 0 has 90 Gb/s for host 1 and 4 Gb/s for host 2.
@@ -95,6 +95,41 @@ fn circuits_get_what_is_not_kept_open_for_packets() {
     }
     assert_eq!(planned(true, 0.0).2[1], Rate::ZERO);
     assert_eq!(planned(false, 1.0).1, Rate::gbps(100));
+}
+
+/// Whatever `unreported` keeps open, configurations last as long as their demands take at the rates
+/// that circuits have beside packets.
+#[test]
+fn configurations_count_on_the_rates_that_circuits_have() {
+    // 85 and 11.5 Gb/s need circuits; 6 Gb/s fit into the packet switch.
+    let mut demand = Demand::none(4);
+    let gbps = [(1, 85_000), (2, 11_500), (3, 6_000)].map(|(to, mbps)| (HostId(to), Rate::mbps(mbps)));
+    demand.set_row(HostId(0), Backlog::of_bytes(gbps.iter().map(|&(to, rate)| (to, rate.bytes_in(PERIOD)))));
+    // 100 Gb/s without the slack, the 6 Gb/s, and a third of what host 3 keeps for all senders.
+    for (unreported, expected) in [(0.0, 93.8e9), (0.5, 93.8e9 - 2e9 / 3.0)] {
+        let mut controller = controller(true, unreported);
+        let period = controller.schedule(&demand, &mut PacketRates::default()).unwrap();
+        let [large, small] = &period.plan[..] else { panic!("{:?}", period.plan) };
+        let rate = period.rate(&period.ups[0]);
+        assert!((rate.as_bps() as f64 - expected).abs() < 10.0, "{unreported}: {rate}");
+        let time = rate.time_for(gbps[1].1.bytes_in(PERIOD));
+        assert!((small.open - time).as_ps().abs() < 1000, "{unreported}: {} for {time}", small.open);
+        // The large demand has the rest of the period.
+        assert_eq!(large.length() + small.length(), PERIOD, "{unreported}");
+    }
+}
+
+/// A scheduler that ignores demand fills each period, also when nothing is reported, and goes on
+/// where it was.
+#[test]
+fn fixed_schedules_are_kept_up_without_demand() {
+    let scheduler = Box::new(RoundRobin::new(Some(PERIOD - Duration::from_us(20))));
+    let mut controller = CircuitController { scheduler, ..controller(true, 0.0) };
+    for demand in [&Demand::none(4), &demand(), &Demand::none(4), &demand()].iter().zip([1, 2, 3, 1]) {
+        let period = controller.schedule(demand.0, &mut PacketRates::default()).unwrap();
+        let to: Vec<_> = period.plan.iter().map(|c| c.matching.outputs()[0]).collect();
+        assert_eq!(to, [Some(HostId(demand.1))]);
+    }
 }
 
 #[test]

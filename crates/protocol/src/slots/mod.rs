@@ -316,24 +316,19 @@ impl SlotController {
                 || (bounded(w.destination) && taken(w.destination).is_some_and(|t| t - margin < w.end))
         });
 
-        let mut served: Vec<(u32, u32, Bytes)> = Vec::with_capacity(self.granted.len());
         let mut room_used = vec![Bytes::ZERO; hosts];
         for w in &self.granted {
-            if let Some(t) = taken(w.source) {
-                served.push((w.source.0, w.destination.0, w.bytes_after(t)));
-            }
-            if let Some(t) = taken(w.destination) {
+            if let Some(t) = taken(w.destination).filter(|_| bounded(w.destination)) {
                 room_used[w.destination.index()] += w.bytes_after(t - margin);
             }
         }
-        served.sort_unstable_by_key(|s| (s.0, s.1));
 
         let mut demand = Demand::none(hosts as u32);
-        let mut served = served.as_slice();
+        let (first, by_source) = by_source(hosts, &self.granted);
+        // By destination, what the host's grants will serve.
+        let mut served = vec![Bytes::ZERO; hosts];
         for (h, report) in reports.iter().enumerate() {
             let host = h as u32;
-            let of_host;
-            (of_host, served) = served.split_at(served.partition_point(|s| s.0 <= host));
             let Some(report) = report else {
                 if self.config.receive_buffers {
                     let mut row = Backlog::default();
@@ -342,17 +337,20 @@ impl SlotController {
                 }
                 continue;
             };
-            let left = |e: &BacklogEntry| {
-                let to = e.destination.0;
-                let first = of_host.partition_point(|s| s.1 < to);
-                let by_now: Bytes = of_host[first..].iter().take_while(|s| s.1 == to).map(|s| s.2).sum();
-                BacklogEntry { bytes: e.bytes.saturating_sub(by_now), ..*e }
-            };
+            let granted = by_source[first[h]..first[h + 1]].iter().map(|&w| &self.granted[w as usize]);
+            for w in granted.clone() {
+                served[w.destination.index()] += w.bytes_after(report.taken_at);
+            }
+            let left =
+                |e: &BacklogEntry| BacklogEntry { bytes: e.bytes.saturating_sub(served[e.destination.index()]), ..*e };
             // Demand without a route waits for one.
             let has_route = |e: &&BacklogEntry| self.usable.reaches(HostId(host), e.destination);
             let mut row = Backlog::new(report.backlog.entries().iter().filter(has_route).map(left).collect());
             row.room = report.backlog.room.map(|r| r.saturating_sub(room_used[h]));
             demand.set_row(HostId(host), row);
+            for w in granted {
+                served[w.destination.index()] = Bytes::ZERO;
+            }
         }
         demand
     }
@@ -542,6 +540,24 @@ impl SlotController {
         }
         messages
     }
+}
+
+/// The places of granted slots, source by source, and where each source's begin.
+fn by_source(hosts: usize, granted: &VecDeque<GrantedSlot>) -> (Vec<usize>, Vec<u32>) {
+    let mut first = vec![0; hosts + 1];
+    for w in granted {
+        first[w.source.index() + 1] += 1;
+    }
+    for h in 0..hosts {
+        first[h + 1] += first[h];
+    }
+    let (mut next, mut places) = (first.clone(), vec![0; granted.len()]);
+    for (w, place) in granted.iter().zip(0..) {
+        let next = &mut next[w.source.index()];
+        places[*next] = place;
+        *next += 1;
+    }
+    (first, places)
 }
 
 /// The bytes that a transmission by signal may send, if its receiver's buffer is bounded.

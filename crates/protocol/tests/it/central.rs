@@ -175,6 +175,7 @@ impl World {
                     Output::Open(opening) => self.open(h, &opening),
                     Output::Rates(changes) => changes.iter().for_each(|c| self.open(h, &c.opening(clock))),
                     Output::Close { .. } | Output::Retune(_) => panic!("nothing here has circuits or opens by signals"),
+                    Output::Grants(_) => panic!("a host grants nothing"),
                     Output::Log(_) => {}
                 }
             }
@@ -210,8 +211,14 @@ impl World {
         let mut out = Vec::new();
         self.controller.handle(Time::from_ps(self.now), input, &mut out);
         for output in out {
-            if let Output::Send { to, message } = output {
-                self.post(Address::Controller, to, &message);
+            match output {
+                Output::Send { to, message } => self.post(Address::Controller, to, &message),
+                Output::Grants(batch) => {
+                    for (host, message) in batch.messages() {
+                        self.post(Address::Controller, Address::Host(host), &message);
+                    }
+                }
+                _ => {}
             }
         }
     }
@@ -528,7 +535,12 @@ fn nonsense_is_counted_and_dropped() {
         timeslots.handle(Time::ZERO + US * k, Input::Due, &mut out);
     }
     timeslots.handle(Time::ZERO + US * 40, report(0, 1, 1, 2), &mut out);
-    let grants = |out: &[Output]| out.iter().filter(|o| matches!(o, Output::Send { .. })).count();
+    let messages = |output: &Output| match output {
+        Output::Send { .. } => 1,
+        Output::Grants(batch) => batch.messages().count(),
+        _ => 0,
+    };
+    let grants = |out: &[Output]| out.iter().map(messages).sum::<usize>();
     assert_eq!(grants(&out), 1);
     assert_eq!(timeslots.counters().allocations, 1);
     // Two simultaneous reports cause one computation, and one host has a rate.

@@ -15,6 +15,7 @@ const CONFIG: FlywayControllerConfig = FlywayControllerConfig {
     latency: Duration::from_us(50),
     setup: Duration::from_us(500),
     lease: Duration::from_ms(20),
+    measure_every: None,
 };
 
 fn at(us: i64) -> Time {
@@ -22,9 +23,13 @@ fn at(us: i64) -> Time {
 }
 
 fn controller(racks: usize) -> FlywayController<Ports> {
+    with(CONFIG, racks)
+}
+
+fn with(config: FlywayControllerConfig, racks: usize) -> FlywayController<Ports> {
     let ports = Ports::new(racks, 1, Rate::gbps(5), Duplex::Half).unwrap();
     let controller = FlywayPlanner::new(FlywayPolicy::Greedy.build());
-    FlywayController::new(CONFIG, controller, Wired::oversubscribed_racks(racks, 2).unwrap(), ports).unwrap()
+    FlywayController::new(config, controller, Wired::oversubscribed_racks(racks, 2).unwrap(), ports).unwrap()
 }
 
 fn report(from: u32, sequence: u64, waits: &[(u32, u64)]) -> Input {
@@ -159,4 +164,22 @@ fn a_controller_that_can_plan_nothing_is_none() {
     assert_eq!(new(3, wired.clone()), Ok(()));
     assert!(matches!(new(2, wired.clone()), Err(FlywayError::Racks { .. })));
     assert!(matches!(new(3, Wired { uplink: Rate::ZERO, ..wired }), Err(FlywayError::NoRate { .. })));
+}
+
+#[test]
+fn racks_get_a_link_once_they_have_measured_each_other() {
+    // Of four racks, 1 and 3 measure each other in the first round, which ends at 2 ms. The
+    // controller knows it 50 us later, and plans when the next report arrives. The link carries the
+    // traffic to 2 in transit, as 1 and 2 have not measured each other.
+    let config = FlywayControllerConfig { measure_every: Some(Duration::from_ms(2)), ..CONFIG };
+    let mut controller = with(config, 4);
+    let mut first = None;
+    for k in 0..12 {
+        let now = at(1000 * k);
+        tell(&mut controller, now, report(1, k as u64, &[(2, 900 - k as u64)]));
+        let sent = between(&mut controller, now, at(1000 * k + 999));
+        let link = |(time, rack, told): &(Time, u32, RackFlyways)| told.links.first().map(|l| (*time, *rack, l.peer.0));
+        first = first.or(sent.iter().find_map(link));
+    }
+    assert_eq!(first, Some((at(3200), 1, 3)));
 }

@@ -8,7 +8,7 @@ use timeplane_radio::{
     AntennaName, FLYWAYS_DRAFT, Field, Flyway, FlywayRules, Layout, LinkBudget, Rack, bundled, first_infeasible,
 };
 use timeplane_schedule::flyways::{
-    Duplex, FlywayPlan, FlywayPlanner, FlywayPolicy, Link, LinkSet, Request, Traffic, Wired, evaluate,
+    Duplex, FlywayPlan, FlywayPlanner, FlywayPolicy, Link, LinkSet, Measured, Request, Traffic, Wired, evaluate,
 };
 
 fn field(layout: &Layout, antenna: &str) -> Field {
@@ -54,6 +54,28 @@ fn radios_offer_what_flyways_do() {
     assert_eq!(links.add(&odd), None);
     assert_eq!(links.add(&Link { duplex: Duplex::Full, ..offer.link(2, 3) }), None);
     assert!(links.remove(number) && !links.remove(number) && links.links().is_empty());
+}
+
+#[test]
+fn racks_that_would_disturb_a_link_do_not_measure() {
+    let layout = Layout::new(Rack::default(), &[(0.0, 0.0), (3.0, 0.0), (6.0, 0.0), (9.0, 0.0)]).unwrap();
+    // In a row, so that rack 3 points at rack 2 and at rack 0 behind it.
+    let field = field(&layout, "narrow_beam");
+    let rules = FlywayRules { channels: 1, ..FlywayRules::default() };
+    let radios = RadioLinks::new(&field, rules.clone());
+    let link = radios.offer(0, 1).unwrap().link(0, 1);
+    let mut using = radios.clone();
+    using.add(&link).unwrap();
+    assert_eq!(using.offer(2, 3), None, "the other pair disturbs this link");
+    let known = |up: &[Link], radios: RadioLinks<_>| {
+        let mut measured = Measured::none(radios);
+        (0..8).for_each(|_| measured.measure(up));
+        measured.offer(2, 3).is_some()
+    };
+    assert!(!known(&[link], radios.clone()) && known(&[], radios));
+    // On another channel it disturbs nobody.
+    let radios = RadioLinks::new(&field, FlywayRules { channels: 2, ..rules });
+    assert!(known(&[link], radios));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Integration tests of `timeplane-protocol`, in one binary.
 
+mod batch;
 mod central;
 mod common;
 mod flyway_controller;

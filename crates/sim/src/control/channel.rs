@@ -20,22 +20,23 @@ use timeplane_protocol::{Message, Opening};
 use timeplane_results::ControlRow;
 use timeplane_workload::Streams;
 
-/// What happens at an agent.
+/// What happens at an agent. A message is given by its place among those in flight, as deliveries
+/// are moved often.
 #[derive(Debug)]
 pub enum Delivery {
     /// A message arrives.
-    Message(Message),
+    Message(u32),
     /// A message reaches the port of its recipient.
     AtPort {
         /// It goes to an agent once the port is through with it.
-        message: Message,
+        message: u32,
         /// Its bytes on the wire.
         bytes: u32,
         /// When it would have arrived without ports.
         soonest: SimTime,
     },
     /// A gate opens, one reaction time after its signal. The time is when a later signal closes it.
-    Open(Opening, SimTime),
+    Open(Box<(Opening, SimTime)>),
     /// A beacon sets the host's clock.
     Beacon,
 }
@@ -89,6 +90,9 @@ pub struct Channel {
     losses: Xoshiro256PlusPlus,
     in_band: Option<InBand>,
     in_flight: InFlight,
+    /// The messages of deliveries, and free places among them.
+    messages: Vec<Option<Message>>,
+    free: Vec<u32>,
     /// Agents from this number on are controllers.
     controllers: u32,
     number: u64,
@@ -111,6 +115,8 @@ impl Channel {
             losses: streams.fast("control", 0, "loss"),
             in_band: terms.control.in_band().map(|h| InBand { controller: h.0, under_way: BTreeMap::new() }),
             in_flight: InFlight::default(),
+            messages: Vec::new(),
+            free: Vec::new(),
             controllers: nodes.leader(),
             number: 0,
             sent: vec![Counters::default(); nodes.count()],
@@ -145,6 +151,29 @@ impl Channel {
         self.in_flight.pop().map(|((_, to, from, _), delivery)| (from, to, delivery))
     }
 
+    /// Takes out the message of a delivery.
+    ///
+    /// # Panics
+    /// If it was taken before.
+    pub fn take(&mut self, message: u32) -> Message {
+        self.free.push(message);
+        self.messages[message as usize].take().expect("a message is delivered once")
+    }
+
+    /// Keeps a message until its delivery, and returns its place.
+    fn keep(&mut self, message: Message) -> u32 {
+        match self.free.pop() {
+            Some(place) => {
+                self.messages[place as usize] = Some(message);
+                place
+            }
+            None => {
+                self.messages.push(Some(message));
+                self.messages.len() as u32 - 1
+            }
+        }
+    }
+
     /// Something will happen at an agent.
     fn fly(&mut self, at: SimTime, (from, to): (u32, u32), delivery: Delivery) {
         let number = self.next_number();
@@ -162,7 +191,7 @@ impl Channel {
     }
 
     /// A message has come to the port of its recipient, and arrives at this time.
-    pub fn receive(&mut self, arrives: SimTime, (from, to): (u32, u32), hop: Hop, message: Message, soonest: SimTime) {
+    pub fn receive(&mut self, arrives: SimTime, (from, to): (u32, u32), hop: Hop, message: u32, soonest: SimTime) {
         let counters = self.counters(from, hop);
         counters.longest = counters.longest.max(arrives - soonest);
         self.fly(arrives, (from, to), Delivery::Message(message));
@@ -170,6 +199,19 @@ impl Channel {
 
     fn counters(&mut self, from: u32, hop: Hop) -> &mut Counters {
         if hop == Hop::ToHost { &mut self.sent[from as usize] } else { &mut self.between_controllers }
+    }
+
+    /// Counts messages of grants that a controller sends without this channel.
+    pub fn count_grants(&mut self, from: u32, messages: u64, bytes: u64) {
+        let counters = &mut self.sent[from as usize];
+        counters.messages += messages;
+        counters.bytes += bytes;
+    }
+
+    /// Notes how long such a message took on ports.
+    pub fn note_transfer(&mut self, from: u32, time: Duration) {
+        let longest = &mut self.sent[from as usize].longest;
+        *longest = time.max(*longest);
     }
 
     /// Counts a message whose recipient is down.
@@ -223,6 +265,7 @@ impl Channel {
             }
             // The controller's own host needs no link.
             None => {
+                let message = self.keep(message);
                 let delivery = if has_port {
                     Delivery::AtPort { message, bytes, soonest: at + path.latency }
                 } else {
@@ -247,6 +290,7 @@ impl Channel {
             counters.lost += 1;
         } else {
             counters.longest = counters.longest.max(at - sent);
+            let message = self.keep(message);
             self.arrive(at + self.to_hosts.latency, (from, to), number, Delivery::Message(message));
         }
     }
@@ -254,10 +298,9 @@ impl Channel {
     /// Closes gates of a queue at `at` that have yet to open.
     pub fn close_pending(&mut self, at: SimTime, host: u32, queue: (HostId, Class)) {
         for (&(_, node, ..), delivery) in self.in_flight.iter_mut() {
-            if let Delivery::Open(opening, closes) = delivery
-                && node == host
-                && (opening.destination, opening.class) == queue
-            {
+            let Delivery::Open(opens) = delivery else { continue };
+            let (opening, closes) = &mut **opens;
+            if node == host && (opening.destination, opening.class) == queue {
                 *closes = at.min(*closes);
             }
         }

@@ -23,8 +23,13 @@ impl Clocks {
     pub fn new(nodes: &Nodes, terms: &PlanTerms, streams: &Streams) -> Self {
         let host = |h: u32| {
             let draw = |purpose| either_way(&mut streams.fast("host", u64::from(h), purpose));
+            let late = if terms.clocks.phase > Duration::ZERO {
+                terms.clocks.phase.scale((draw("phase") + 1.0) / 2.0)
+            } else {
+                Duration::ZERO
+            };
             let drift = if terms.clocks.drift_ppm > 0.0 { draw("clock drift") * terms.clocks.drift_ppm } else { 0.0 };
-            Clock::new(terms.clocks.error.scale(draw("clock error")), drift)
+            Clock::new(terms.clocks.error.scale(draw("clock error")) - late, drift)
         };
         let planners = nodes.planners().map(|_| Clock::new(Duration::ZERO, 0.0));
         let relays = terms.relays.iter().flat_map(|relays| {

@@ -67,6 +67,11 @@ impl Gates {
         });
     }
 
+    /// Whether grants are written to tables.
+    pub fn records_grants(&self) -> bool {
+        self.grants.is_some()
+    }
+
     pub fn plan(&mut self, slot: PlannedSlot) {
         self.slots.push(slot);
     }

@@ -4,13 +4,15 @@
 //! of one subject each: [`nodes`] numbers agents, [`agents`] has them with their deadlines and
 //! failures, [`clocks`] tells each of them the time, [`channel`] carries messages and has them
 //! [`in_flight`], [`gates`] opens gates and writes tables, [`link_news`] keeps what returning
-//! controllers must know. The proxy of schemes without a plan is in [`proxies`].
+//! controllers must know. [`in_step`] has the timeslots of hosts that act in step. The proxy of
+//! schemes without a plan is in [`proxies`].
 
 mod agents;
 mod channel;
 mod clocks;
 mod gates;
 mod in_flight;
+mod in_step;
 mod link_news;
 mod nodes;
 pub(crate) mod ports;
@@ -26,13 +28,16 @@ use agents::Agents;
 use channel::{Channel, Delivery};
 use clocks::Clocks;
 use gates::{Gates, Trigger};
+use in_step::InStep;
 use link_news::LinkNews;
 use nodes::Nodes;
 use slots::PlannedSlot;
 use timeplane_assembly::{AssemblyError, DemandSource, GrantRecord, PlanAgents, Role, Start};
 use timeplane_model::{Backlog, Duration, HostId};
-use timeplane_protocol::{Address, BacklogReport, Detail, Event, Input, Message, Opening, Output};
-use timeplane_results::{ControlRow, Recorder};
+use timeplane_protocol::{
+    Address, BacklogReport, Detail, Event, GrantBatch, Input, Message, Opening, Output, Timeslot,
+};
+use timeplane_results::{ControlRow, Recorder, SignalRow};
 use timeplane_schedule::Schedulers;
 use timeplane_workload::Streams;
 
@@ -44,11 +49,17 @@ pub struct Controllers {
     channel: Channel,
     gates: Gates,
     link_news: LinkNews,
+    /// The timeslots of hosts that act in step; `None` where each acts by itself.
+    in_step: Option<Box<InStep>>,
+    /// Whether the plan lets hosts act in step.
+    may_act_in_step: bool,
     demand: DemandSource,
     /// The detail in which the oracle reports.
     detail: Detail,
     /// The first plan that a controller refused.
     pub fault: Option<String>,
+    /// Whether arrivals of signals are written to a table.
+    pub records_signals: bool,
     /// Kept to be used again.
     outputs: Vec<Output>,
 }
@@ -68,9 +79,12 @@ impl Controllers {
             gates: Gates::new(fabric, &terms),
             nodes,
             link_news: LinkNews::default(),
+            in_step: None,
+            may_act_in_step: in_step::is_possible(&terms),
             demand: terms.demand,
             detail: terms.reporting.detail,
             fault: None,
+            records_signals: false,
             outputs: Vec::new(),
         })
     }
@@ -78,6 +92,20 @@ impl Controllers {
     /// All controllers of this plan.
     pub fn controllers(&self) -> Vec<Controller> {
         self.nodes.controllers()
+    }
+
+    /// Lets hosts use their timeslots in step, where the plan, the network and the records allow
+    /// it. Returns whether they do. Called before the run. Changes no result.
+    pub fn act_in_step(&mut self, network: &Network) -> bool {
+        if self.may_act_in_step && !self.gates.records_grants() && network.is_steady() {
+            self.in_step = Some(Box::new(InStep::new(self.nodes.leader(), self.channel.latency())));
+        }
+        self.in_step.is_some()
+    }
+
+    /// Lets each host act by itself.
+    pub fn act_alone(&mut self) {
+        self.in_step = None;
     }
 
     /// Writes grants to tables from now on.
@@ -174,19 +202,21 @@ impl Controllers {
     /// Carries out the next delivery.
     pub fn deliver(&mut self, at: SimTime, network: &mut Network, ends: &mut Endpoints) {
         let Some((from, to, delivery)) = self.channel.pop() else { return };
-        if let Delivery::AtPort { message, bytes, soonest } = delivery {
-            let arrives = network.ports.as_mut().map_or(at, |ports| ports.arrive(at, to, bytes));
-            return self.channel.receive(arrives, (from, to), self.nodes.hop(from, to), message, soonest);
-        }
-        if self.agents.is_down(to) {
-            if let Delivery::Message(_) = delivery {
-                self.channel.lose(from, self.nodes.hop(from, to));
-            }
-            return;
-        }
         let message = match delivery {
-            Delivery::Message(message) | Delivery::AtPort { message, .. } => message,
-            Delivery::Open(opening, closes) => {
+            Delivery::AtPort { message, bytes, soonest } => {
+                let arrives = network.ports.as_mut().map_or(at, |ports| ports.arrive(at, to, bytes));
+                return self.channel.receive(arrives, (from, to), self.nodes.hop(from, to), message, soonest);
+            }
+            Delivery::Message(message) => {
+                let message = self.channel.take(message);
+                if self.agents.is_down(to) {
+                    return self.channel.lose(from, self.nodes.hop(from, to));
+                }
+                message
+            }
+            Delivery::Open(_) | Delivery::Beacon if self.agents.is_down(to) => return,
+            Delivery::Open(opens) => {
+                let (opening, closes) = *opens;
                 let delay = self.channel.latency() + self.channel.signals.least_until_off();
                 return self.open(at, to, &opening, Trigger::Signal { closes, delay }, network, ends);
             }
@@ -214,6 +244,9 @@ impl Controllers {
     /// An agent's deadline passes, unless the event is stale.
     pub fn due(&mut self, at: SimTime, node: u32, network: &mut Network, ends: &mut Endpoints) {
         if self.agents.take_due(at, node) {
+            if let Some(in_step) = self.in_step.as_mut().filter(|_| self.nodes.position(node).is_none()) {
+                in_step.hear(at, node, &mut self.agents, &mut self.channel, network);
+            }
             if self.demand == DemandSource::Oracle && node == self.nodes.leader() {
                 self.tell_demand(at, network, ends);
             }
@@ -235,6 +268,54 @@ impl Controllers {
         }
         self.arm(at, node, network);
         true
+    }
+
+    /// A timeslot starts for hosts that act in step.
+    pub fn start_timeslot(&mut self, at: SimTime, network: &mut Network, ends: &mut Endpoints) {
+        let Some(mut in_step) = self.in_step.take() else { return };
+        network.move_ahead(at, ends);
+        if let Some(slot) = in_step.start(at) {
+            let queue_of = |timeslot: &Timeslot| (timeslot.destination.0, timeslot.class.0);
+            network.read_early(slot.uses.iter().map(|t| (t.host.0, queue_of(t))), ends);
+            for timeslot in &slot.uses {
+                let host = timeslot.host.0;
+                in_step.hear(at, host, &mut self.agents, &mut self.channel, network);
+                if !in_step.knows(host, &slot) {
+                    continue;
+                }
+                self.agents.host(host).expect("an agent of a host").used_timeslot();
+                let queue = queue_of(timeslot);
+                let path = timeslot.path.map_or(0, |tag| tag.0 + 1);
+                if !network.send_in_timeslot(at, host, queue, path, slot.until, ends) {
+                    self.open(at, host, &slot.opening(timeslot), Trigger::Clock, network, ends);
+                }
+            }
+            in_step.started(slot);
+        }
+        self.in_step = Some(in_step);
+        self.await_timeslot(network);
+    }
+
+    /// Keeps one event pending for the next timeslot of hosts that act in step.
+    fn await_timeslot(&self, network: &mut Network) {
+        if let Some(start) = self.in_step.as_ref().and_then(|i| i.next_start()) {
+            network.wires.calendar.push(start, EventKind::Timeslot.key());
+        }
+    }
+
+    /// Sends the messages of a batch.
+    fn grant(&mut self, at: SimTime, from: u32, batch: &GrantBatch, network: &mut Network) {
+        let Some(in_step) = &mut self.in_step else {
+            for (host, message) in batch.messages() {
+                self.send(at, from, Address::Host(host), message, network);
+            }
+            return;
+        };
+        let awaits = in_step.next_start().is_some();
+        in_step.send(at, batch, &mut self.channel, network);
+        if !awaits {
+            self.await_timeslot(network);
+        }
     }
 
     /// The oracle reports the queues of all hosts to the leader. Its reports are newer than any
@@ -299,9 +380,11 @@ impl Controllers {
             match output {
                 Output::ReadBacklog(detail) => backlog = Some(self.backlog(at, node, detail, network, ends)),
                 Output::Send { to, message } => self.send(at, node, to, message, network),
+                Output::Grants(batch) => self.grant(at, node, &batch, network),
                 Output::Open(opening) if by_signal => {
                     let opens = self.channel.signals.on(at, node);
-                    self.channel.schedule(opens, node, Delivery::Open(opening, SimTime::MAX));
+                    self.record_signal(at, node, opening.destination, true, opens, ends);
+                    self.channel.schedule(opens, node, Delivery::Open(Box::new((opening, SimTime::MAX))));
                 }
                 Output::Open(opening) => self.open(at, node, &opening, Trigger::Clock, network, ends),
                 Output::Rates(changes) if self.gates.set_rates(at, node, &changes, &self.clocks, network) => {}
@@ -312,6 +395,7 @@ impl Controllers {
                 }
                 Output::Close { destination, class } => {
                     let closes = self.channel.signals.off(at, node);
+                    self.record_signal(at, node, destination, false, closes, ends);
                     self.channel.close_pending(closes, node, (destination, class));
                     network.close(closes, node, (destination.0, class.0));
                 }
@@ -321,6 +405,15 @@ impl Controllers {
         }
         self.outputs = outputs;
         backlog
+    }
+
+    /// A signal that arrives at `at` opens or closes a gate of a host at `obeyed`.
+    fn record_signal(&self, at: SimTime, host: u32, to: HostId, opens: bool, obeyed: SimTime, ends: &mut Endpoints) {
+        if self.records_signals {
+            let reaction_ps = (obeyed - at).as_ps();
+            let row = SignalRow { time_ps: at.as_ps(), host, destination: to.0, opens, reaction_ps };
+            ends.ledger.recorder.signal(&row);
+        }
     }
 
     fn backlog(&self, at: SimTime, host: u32, detail: Detail, network: &Network, ends: &Endpoints) -> Backlog {
@@ -380,8 +473,18 @@ impl Controllers {
         }
     }
 
-    /// Writes slots and grants that are left, and returns the counts of messages.
-    pub fn close(&mut self, now: SimTime, network: &mut Network, recorder: &mut Recorder) -> Vec<ControlRow> {
+    /// Writes slots and grants that are left, and returns the counts of messages. The last event
+    /// was at `now`; messages were delivered until `heard`.
+    pub fn close(
+        &mut self,
+        now: SimTime,
+        heard: SimTime,
+        network: &mut Network,
+        recorder: &mut Recorder,
+    ) -> Vec<ControlRow> {
+        if let Some(in_step) = &mut self.in_step {
+            in_step.hear_all(heard, &mut self.agents, &mut self.channel, network);
+        }
         self.gates.close(now, network, recorder);
         self.channel.rows(&self.nodes)
     }

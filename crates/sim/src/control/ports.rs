@@ -5,6 +5,7 @@
 //! for one direction of a port must be in the order of time.
 
 use crate::engine::time::SimTime;
+use std::collections::VecDeque;
 use timeplane_model::{Bytes, Duration, Rate};
 use timeplane_scenario::ControlSpec;
 
@@ -16,6 +17,17 @@ pub struct Ports {
     controller: PortRate,
     /// By agent, when its port can send again, and when it can receive again.
     free_at: Vec<[SimTime; 2]>,
+    /// By host, messages that are known to come, see [`expect`](Self::expect).
+    expected: Vec<Expected>,
+}
+
+/// Messages that come to the port of a host, first to last.
+#[derive(Clone, Debug, Default)]
+struct Expected {
+    /// When each comes, and its bytes.
+    coming: VecDeque<(SimTime, u32)>,
+    /// When each of those that have passed the port was through.
+    through: VecDeque<SimTime>,
 }
 
 /// A rate, with the line time of a byte where that is a whole number of picoseconds.
@@ -48,6 +60,7 @@ impl Ports {
             host: PortRate::new(spec.host_rate),
             controller: PortRate::new(spec.controller_rate),
             free_at: vec![[SimTime::ZERO; 2]; hosts as usize],
+            expected: vec![Expected::default(); hosts as usize],
         })
     }
 
@@ -63,7 +76,32 @@ impl Ports {
 
     /// A message has come to the port of its recipient at `at`: when it arrives.
     pub fn arrive(&mut self, at: SimTime, to: u32, bytes: u32) -> SimTime {
+        self.pass_expected(at, to);
         self.pass(at, to, 1, bytes)
+    }
+
+    /// A message will come to the port of a host at `at`, not before those that are expected
+    /// already. It needs no call then: it passes before all that comes to the port later.
+    pub fn expect(&mut self, to: u32, at: SimTime, bytes: u32) {
+        self.expected[to as usize].coming.push_back((at, bytes));
+    }
+
+    /// When the next expected message of a host arrives, if that is by `until`. Takes it out.
+    pub fn take_expected(&mut self, to: u32, until: SimTime) -> Option<SimTime> {
+        self.pass_expected(until, to);
+        let through = &mut self.expected[to as usize].through;
+        if *through.front()? <= until { through.pop_front() } else { None }
+    }
+
+    /// Lets the expected messages pass that come by `until`.
+    fn pass_expected(&mut self, until: SimTime, to: u32) {
+        while let Some(expected) = self.expected.get_mut(to as usize)
+            && let Some(&(at, bytes)) = expected.coming.front().filter(|next| next.0 <= until)
+        {
+            expected.coming.pop_front();
+            let through = self.pass(at, to, 1, bytes);
+            self.expected[to as usize].through.push_back(through);
+        }
     }
 
     /// A message that is there at `at` passes a port in one direction: when it is through.
@@ -101,6 +139,22 @@ mod tests {
         assert_eq!(ports.arrive(at(2_000), 0, 1250), at(12_000));
         assert_eq!(ports.arrive(at(3_000), 1, 1250), at(13_000), "another host");
         assert_eq!(ports.arrive(at(4_000), 0, 1250), at(22_000));
+    }
+
+    #[test]
+    fn expected_messages_pass_in_the_order_in_which_they_come() {
+        let mut ports = ports();
+        // 125 B take 1 us at a host.
+        ports.expect(0, at(10_000), 125);
+        ports.expect(0, at(10_500), 125);
+        ports.expect(0, at(20_000), 125);
+        assert_eq!(ports.take_expected(0, at(10_999)), None, "it is not through");
+        assert_eq!(ports.take_expected(0, at(11_000)), Some(at(11_000)));
+        // Another message comes behind the second and before the third.
+        assert_eq!(ports.arrive(at(19_500), 0, 125), at(20_500));
+        assert_eq!(ports.take_expected(0, at(11_999)), None);
+        assert_eq!([(); 2].map(|()| ports.take_expected(0, at(30_000))), [Some(at(12_000)), Some(at(21_500))]);
+        assert_eq!(ports.take_expected(0, at(30_000)), None);
     }
 
     #[test]

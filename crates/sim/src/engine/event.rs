@@ -14,21 +14,23 @@ pub enum Phase {
     Retune = 0,
     /// A packet arrives over a link; the element is the link.
     Arrive = 1,
+    /// A packet has spent its time within a host; the element is the link of the host.
+    Pass = 2,
     /// A flow starts.
-    Start = 2,
+    Start = 3,
     /// Agents act: a message arrives, a deadline passes, a gate opens. The element is the node.
-    Open = 3,
+    Open = 4,
     /// An interface is free for its next packet; the element is its host or port.
-    Send = 4,
+    Send = 5,
     /// A transport's deadline passes; the element is the flow's number.
-    Timer = 5,
+    Timer = 6,
     /// State is sampled.
-    Sample = 6,
+    Sample = 7,
 }
 
 impl Phase {
-    pub(super) const ALL: [Self; 7] =
-        [Self::Retune, Self::Arrive, Self::Start, Self::Open, Self::Send, Self::Timer, Self::Sample];
+    pub(super) const ALL: [Self; 8] =
+        [Self::Retune, Self::Arrive, Self::Pass, Self::Start, Self::Open, Self::Send, Self::Timer, Self::Sample];
 }
 
 /// What an event of the calendar is.
@@ -46,6 +48,12 @@ pub enum EventKind {
         /// The number of the link in the network.
         link: u32,
     },
+    /// The first packet within a host goes on: to the switch at the end of this link, or to the
+    /// host's transport.
+    PassHost {
+        /// The link on which the host sends or receives.
+        link: u32,
+    },
     /// An agent's deadline passes.
     AgentDue {
         /// A host, or a controller behind all hosts.
@@ -56,6 +64,8 @@ pub enum EventKind {
         /// The host that the agent runs on.
         host: u32,
     },
+    /// A timeslot starts for hosts that act in step. All agents have acted by then.
+    Timeslot,
     /// An interface may be free.
     Serve {
         /// A host, or a switch port: the number of hosts plus that of its link.
@@ -89,8 +99,10 @@ impl EventKind {
         match self {
             Self::Pause { link, priorities } => Key::new(Phase::Retune, link, priorities as u32),
             Self::Arrival { link } => Key::new(Phase::Arrive, link, 0),
+            Self::PassHost { link } => Key::new(Phase::Pass, link, 0),
             Self::AgentDue { node } => Key::new(Phase::Open, node, 0),
             Self::QueuesChanged { host } => Key::new(Phase::Open, host, 1),
+            Self::Timeslot => Key::new(Phase::Open, u32::MAX, 2),
             Self::Serve { sender } => Key::new(Phase::Send, sender, 0),
             Self::Multiplexer { link } => Key::new(Phase::Send, link, 1),
             Self::Air => Key::new(Phase::Send, 0, 2),
@@ -180,8 +192,10 @@ impl Key {
         match (self.phase(), self.detail()) {
             (Phase::Retune, priorities) => EventKind::Pause { link: element, priorities: priorities as u8 },
             (Phase::Arrive, _) => EventKind::Arrival { link: element },
+            (Phase::Pass, _) => EventKind::PassHost { link: element },
             (Phase::Open, 0) => EventKind::AgentDue { node: element },
-            (Phase::Open, _) => EventKind::QueuesChanged { host: element },
+            (Phase::Open, 1) => EventKind::QueuesChanged { host: element },
+            (Phase::Open, _) => EventKind::Timeslot,
             (Phase::Send, 0) => EventKind::Serve { sender: element },
             (Phase::Send, 1) => EventKind::Multiplexer { link: element },
             (Phase::Send, 2) => EventKind::Air,
@@ -248,8 +262,10 @@ mod tests {
         for kind in [
             EventKind::Pause { link: 7, priorities: 0x81 },
             EventKind::Arrival { link: u32::MAX },
+            EventKind::PassHost { link: 5 },
             EventKind::AgentDue { node: 3 },
             EventKind::QueuesChanged { host: 3 },
+            EventKind::Timeslot,
             EventKind::Serve { sender: 9 },
             EventKind::Multiplexer { link: 9 },
             EventKind::Air,

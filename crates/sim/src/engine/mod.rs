@@ -97,6 +97,8 @@ pub struct Engine<'a> {
     pub events: u64,
     /// The time of the last event.
     pub now: SimTime,
+    /// When the last event happened that comes after the messages of its instant.
+    heard: SimTime,
     /// Whether the run ends with its last flow, even where agents still wait for something.
     until_done: bool,
 }
@@ -162,6 +164,7 @@ impl<'a> Engine<'a> {
             next_tcp: SimTime::MAX,
             events: 0,
             now: SimTime::ZERO,
+            heard: SimTime(-1),
             until_done: stop == SimTime::MAX,
         }
     }
@@ -209,6 +212,10 @@ impl<'a> Engine<'a> {
     /// Runs to the end, or until `pulse.cancel` is set.
     pub fn run(&mut self, pulse: &Pulse) -> Ended {
         let ended = self.run_on(pulse);
+        if ended == Ended::Complete {
+            self.network.forward_until(self.stop, &mut self.ends);
+            self.now = self.now.max(self.network.last_ahead());
+        }
         if self.network.is_disturbed() { Ended::Disturbed } else { ended }
     }
 
@@ -232,7 +239,7 @@ impl<'a> Engine<'a> {
             // A sample is due only while the calendar holds events: ask again.
             let outside = self.next_outside();
             let due = outside.filter(|next| next.0.at <= self.stop);
-            let Some((event, kind)) = due.filter(|_| !self.is_done()) else {
+            let Some((event, kind)) = due.filter(|next| !self.is_done(next.0.at)) else {
                 if self.stop < SimTime::MAX && (outside.is_some() || !self.network.wires.calendar.is_empty()) {
                     self.now = self.stop;
                 }
@@ -240,6 +247,7 @@ impl<'a> Engine<'a> {
             };
             self.now = event.at;
             self.events += 1;
+            self.note_messages(event);
             self.handle_outside(event.at, kind);
             self.tell_changes();
             if self.tell(pulse) {
@@ -270,7 +278,7 @@ impl<'a> Engine<'a> {
                 let Some(event) = self.network.wires.calendar.pop_other(bound) else { return Paused::Nothing };
                 // Timers of finished flows, and agents that continue to ask, do not keep a run
                 // alive.
-                if matches!(event.key.phase(), Phase::Timer | Phase::Open) && self.is_done() {
+                if matches!(event.key.phase(), Phase::Timer | Phase::Open) && self.is_done(event.at) {
                     return Paused::Done;
                 }
                 if !self.handle(event) && !self.network.news.pending && self.ends.finished.is_empty() {
@@ -283,8 +291,26 @@ impl<'a> Engine<'a> {
         Paused::Long
     }
 
-    /// Whether every flow is over in a run that ends with its flows.
-    fn is_done(&mut self) -> bool {
+    /// Messages of the event's instant have been delivered, if it comes after them.
+    #[inline]
+    fn note_messages(&mut self, event: Event) {
+        if event >= OutsideEvent::Message.at(event.at) {
+            self.heard = event.at;
+        }
+    }
+
+    /// The time by which all messages that arrived have been delivered, once the run is over.
+    pub fn heard_until(&self) -> SimTime {
+        let before = SimTime(self.now.0 - 1);
+        if self.now == self.stop { self.now } else { self.heard.max(before) }
+    }
+
+    /// Whether every flow is over at `at` in a run that ends with its flows. Called after all
+    /// arrivals of that instant.
+    fn is_done(&mut self, at: SimTime) -> bool {
+        if self.until_done && self.network.looks_ahead() && self.next_arrival().is_none() {
+            self.network.forward_until(at, &mut self.ends);
+        }
         self.until_done && self.ends.flows.is_empty() && self.next_arrival().is_none()
     }
 
@@ -338,10 +364,15 @@ impl<'a> Engine<'a> {
     fn handle(&mut self, event: Event) -> bool {
         self.now = event.at;
         self.events += 1;
+        self.note_messages(event);
         let (now, network, ends) = (event.at, &mut self.network, &mut self.ends);
         match event.key.kind() {
             EventKind::Arrival { link } => {
                 network.arrive(now, link, ends);
+                return network.news.pending;
+            }
+            EventKind::PassHost { link } => {
+                network.pass_host(now, link, ends);
                 return network.news.pending;
             }
             EventKind::Timer { flow, key } => {
@@ -361,12 +392,15 @@ impl<'a> Engine<'a> {
                 control.tell_change(now, host, network, ends);
                 return control.next_message() != before || !network.meters.lost_control.is_empty();
             }
+            EventKind::Timeslot => {
+                self.control.as_mut().expect("only a plan has timeslots").start_timeslot(now, network, ends);
+            }
             EventKind::Multiplexer { link } => network.serve_multiplexer(now, link),
             EventKind::Air => network.serve_air(now, ends),
             EventKind::Flyways => network.update_flyways(now, ends),
             EventKind::Serve { sender } => match sender.checked_sub(network.fabric().hosts()) {
                 None => network.serve(now, sender, ends),
-                Some(link) => network.serve_port(now, link),
+                Some(link) => network.serve_port(now, link, ends),
             },
             EventKind::Pause { link, priorities } => network.obey(now, link, priorities),
         }
@@ -540,6 +574,10 @@ impl<'a> Engine<'a> {
                 timeouts: sender.timeouts(),
             });
         }
+        let ledger = &mut self.ends.ledger;
+        if let Some(round_trips) = &mut ledger.round_trips {
+            round_trips.write(at, &mut ledger.recorder);
+        }
         self.next_tcp = at + self.tcp_every.expect("only then is it sampled");
     }
 
@@ -553,9 +591,11 @@ impl<'a> Engine<'a> {
             let state = &self.network.wires.links[link as usize];
             let mut queue_bytes = state.backlog_bytes(at);
             let mut queue_packets = state.backlog_packets(at, &self.network.wires.packets);
+            let mut sending = state.sending_bytes(at, &self.network.wires.packets);
             if let Some((packets, bytes, _)) = self.network.air_queue(link) {
                 queue_packets = packets as u32;
                 queue_bytes = bytes;
+                sending = 0;
             } else if from < fabric_hosts {
                 let (packets, bytes) = self.network.waiting(from, &self.ends);
                 queue_packets += packets as u32;
@@ -569,7 +609,9 @@ impl<'a> Engine<'a> {
                 // Behind cut-through, the header of the last packet may have arrived while its end
                 // is still being sent.
                 let queue_packets = queue_packets.max(1);
-                let row = QueueRow { time_ps: at.as_ps(), link, node: from, queue_bytes, queue_packets };
+                let waiting_bytes = queue_bytes.saturating_sub(sending);
+                let time_ps = at.as_ps();
+                let row = QueueRow { time_ps, link, node: from, queue_bytes, queue_packets, waiting_bytes };
                 self.ends.ledger.recorder.queue(&row);
             }
         }

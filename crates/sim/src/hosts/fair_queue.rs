@@ -13,7 +13,8 @@
 
 use crate::engine::time::SimTime;
 use crate::hosts::nic::STOPPED;
-use crate::hosts::turns::{Quanta, Turns, Waiting};
+use crate::hosts::pauses::Held;
+use crate::hosts::turns::{Quanta, Turns, Waiting, take};
 use crate::network::packet::Packet;
 use std::collections::VecDeque;
 
@@ -35,6 +36,8 @@ pub struct FairQueue {
     pub flows: Turns,
     /// Classes that the network has paused, one bit each.
     paused: u8,
+    /// Packets that may not start, by the host's own pauses.
+    pub held: Held,
     /// When an event serves it next; later pending events are stale.
     pub armed: SimTime,
 }
@@ -42,7 +45,13 @@ pub struct FairQueue {
 impl FairQueue {
     /// An empty interface with these turns.
     pub fn new(quanta: Quanta) -> Self {
-        Self { packets: VecDeque::new(), flows: Turns::new(quanta), paused: 0, armed: SimTime::MAX }
+        Self {
+            packets: VecDeque::new(),
+            flows: Turns::new(quanta),
+            paused: 0,
+            held: Held::default(),
+            armed: SimTime::MAX,
+        }
     }
 
     /// A packet joins.
@@ -52,8 +61,15 @@ impl FairQueue {
 
     /// What leaves next. A packet is removed; a flow stays until it has sent its segment or leaves.
     pub fn next_turn(&mut self) -> Option<Turn> {
-        if let Some(i) = self.packets.iter().position(|p| self.paused & 1 << (p.class() & 7) == 0) {
-            return self.packets.remove(i).map(Turn::Packet);
+        // Only acknowledgements are handed over.
+        let may_send = |p: &Packet| self.paused & 1 << (p.class() & 7) == 0 && !self.held.acknowledgements;
+        if !self.packets.is_empty()
+            && let Some(i) = self.packets.iter().position(may_send)
+        {
+            return take(&mut self.packets, i).map(Turn::Packet);
+        }
+        if self.held.data {
+            return None;
         }
         self.flows.next_turn(self.paused).map(Turn::Flow)
     }

@@ -208,7 +208,7 @@ impl Flows {
     ///
     /// # Panics
     /// Where there is none: whatever refers to a flow keeps it in progress.
-    #[inline]
+    #[inline(always)]
     pub fn get_mut(&mut self, key: FlowKey) -> &mut Flow {
         self.flows[key as usize].as_mut().expect("a flow in progress")
     }
@@ -217,6 +217,7 @@ impl Flows {
     ///
     /// # Panics
     /// Where there is none.
+    #[inline(always)]
     pub fn get(&self, key: FlowKey) -> &Flow {
         self.flows[key as usize].as_ref().expect("a flow in progress")
     }

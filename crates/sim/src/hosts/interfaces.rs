@@ -10,6 +10,7 @@ use crate::engine::time::SimTime;
 use crate::hosts::endpoints::{Endpoints, FlowQueue, Offer, Service};
 use crate::hosts::fair_queue::FairQueue;
 use crate::hosts::nic::{Bucket, GateOpening, Nic, QueueId, RateUpdate};
+use crate::hosts::pauses::Pauses;
 use crate::hosts::receive::ReceiveBuffer;
 use crate::hosts::turns::Quanta;
 use crate::network::News;
@@ -55,8 +56,9 @@ pub struct Interfaces {
     pub watch: QueueWatch,
     /// By host, where receive buffers are bounded.
     pub(crate) receive: Vec<ReceiveBuffer>,
-    /// Buffers for new rates.
-    updates: Vec<RateUpdate>,
+    /// Pauses of hosts, where there are any.
+    pub pauses: Option<Box<Pauses>>,
+    /// A buffer for new rates.
     buckets: Vec<Bucket>,
 }
 
@@ -80,7 +82,7 @@ impl Interfaces {
             turns: turns.is_some(),
             watch: QueueWatch::Never,
             receive: Vec::new(),
-            updates: Vec::new(),
+            pauses: None,
             buckets: Vec::new(),
         }
     }
@@ -246,6 +248,25 @@ impl Interfaces {
         (lost, flows)
     }
 
+    /// Tells an interface what it may not start at `now`. Returns when to ask again if it then
+    /// sends nothing; `MAX` where it is not in a pause.
+    #[inline(always)]
+    pub(crate) fn obey_pauses(&mut self, now: SimTime, host: u32) -> SimTime {
+        if self.pauses.is_none() { SimTime::MAX } else { self.obey_own_pauses(now, host) }
+    }
+
+    #[inline(never)]
+    fn obey_own_pauses(&mut self, now: SimTime, host: u32) -> SimTime {
+        let Some(pauses) = &self.pauses else { return SimTime::MAX };
+        let (held, until) = pauses.at(host, now);
+        if let Some(fair) = &mut self.fair {
+            fair[host as usize].held = held;
+        } else if let Some(nics) = &mut self.nics {
+            nics[host as usize].held = held;
+        }
+        until
+    }
+
     /// A gate of a host opens. Adds the openings that have ended to `ended`, which is empty.
     pub(crate) fn open(
         &mut self,
@@ -266,12 +287,10 @@ impl Interfaces {
         wires: &mut Wires,
         now: SimTime,
         host: u32,
-        updates: impl Iterator<Item = RateUpdate>,
+        updates: impl ExactSizeIterator<Item = RateUpdate> + Clone,
     ) {
         let Some(nics) = &mut self.nics else { return };
-        self.updates.clear();
-        self.updates.extend(updates);
-        nics[host as usize].pace(now, &self.updates, &mut self.buckets);
+        nics[host as usize].pace(now, updates, &mut self.buckets);
         self.wake(wires, now, host);
     }
 
@@ -314,6 +333,16 @@ impl Interfaces {
     /// Leaves the backlog of a class out of all reports.
     pub fn leave_unreported(&mut self, class: u8) {
         self.nics.iter_mut().flatten().for_each(|nic| nic.leave_unreported(class));
+    }
+
+    /// Lets flows of a pair send in the order of what they hold.
+    pub fn shortest_first(&mut self) {
+        self.nics.iter_mut().flatten().for_each(Nic::shortest_first);
+    }
+
+    /// Gives the buckets of rates a depth of this many packets; at least 1.
+    pub fn deepen(&mut self, packets: u32) {
+        self.nics.iter_mut().flatten().for_each(|nic| nic.deepen(packets));
     }
 
     /// Makes all interfaces count the bytes that arrive.

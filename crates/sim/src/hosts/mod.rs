@@ -7,5 +7,6 @@ pub mod fair_queue;
 pub mod flow;
 pub mod interfaces;
 pub mod nic;
+pub mod pauses;
 pub mod receive;
 pub mod turns;

@@ -71,17 +71,22 @@ impl Turns {
     /// stays until it has [sent](Self::sent) its packet or [leaves](Self::leaves).
     pub fn next_turn(&mut self, paused: u8) -> Option<Waiting> {
         let may_send = |w: &Waiting| paused & 1 << (w.class & 7) == 0;
+        // Mostly nothing is paused.
+        let first = |queue: &VecDeque<Waiting>| match queue.front() {
+            Some(front) if may_send(front) => Some(0),
+            front => front.and_then(|_| queue.iter().position(may_send)),
+        };
         loop {
-            self.turn = match self.new.iter().position(may_send) {
+            self.turn = match first(&self.new) {
                 Some(place) => (true, place),
-                None => (false, self.old.iter().position(may_send)?),
+                None => (false, first(&self.old)?),
             };
             let (queue, place) = self.turn();
             if queue[place].credit > 0 {
                 return Some(queue[place]);
             }
             // Who has no credit receives some for the next turn.
-            let mut waiting = queue.remove(place)?;
+            let mut waiting = take(queue, place)?;
             waiting.credit += self.quanta.turn;
             self.old.push_back(waiting);
         }
@@ -102,7 +107,7 @@ impl Turns {
     /// The flow whose turn it is has no more packets. Returns its credit.
     pub fn leaves(&mut self) -> i64 {
         let (queue, place) = self.turn();
-        queue.remove(place).map_or(0, |w| w.credit)
+        take(queue, place).map_or(0, |w| w.credit)
     }
 
     /// A flow leaves out of its turn. Returns its credit, if it was here.
@@ -133,6 +138,12 @@ impl Turns {
     pub fn take(&mut self) -> impl Iterator<Item = FlowKey> + '_ {
         self.new.drain(..).chain(self.old.drain(..)).map(|w| w.flow)
     }
+}
+
+/// Removes what is mostly the first one.
+#[inline]
+pub(super) fn take<T>(queue: &mut VecDeque<T>, place: usize) -> Option<T> {
+    if place == 0 { queue.pop_front() } else { queue.remove(place) }
 }
 
 #[cfg(test)]

@@ -264,7 +264,7 @@ impl Network {
             failures.doom_if_early(&mut self.wires, link, arrival, id);
         }
         if let Some(latencies) = &mut self.meters.latencies {
-            latencies.begin(id, begin);
+            latencies.begin(id, begin, arrival);
         }
         self.wires.fly(link, arrival, id);
     }

@@ -45,6 +45,12 @@ mod special {
     pub const CHANGING: u16 = 1024;
     /// It is a radio link: packets wait for it in the medium.
     pub const AIR: u16 = 2048;
+    /// Its sending end is an output that serves the inputs of its switch in turn.
+    pub const BY_INPUT: u16 = 4096;
+    /// Packets may join before their last bit is there.
+    pub const JOINED_EARLY: u16 = 8192;
+    /// All that makes a link one whose queue is bounded or marks, and no more.
+    pub const QUEUE: u16 = BOUND | ECN | SHARED;
 }
 
 /// The properties of a link. Links that are alike share one of these, so it is always in the cache.
@@ -80,9 +86,13 @@ impl Kind {
             | when(ecn.is_some(), special::ECN)
             | when(spec.bit_error > 0.0, special::ERRORS)
             | when(to.is_some_and(|s| s.forwarding == Forwarding::CutThrough), special::CUT_THROUGH)
-            | when(from.is_some_and(|s| s.forwarding == Forwarding::CutThrough), special::BOUND)
+            | when(
+                from.is_some_and(|s| s.forwarding == Forwarding::CutThrough),
+                special::BOUND | special::JOINED_EARLY,
+            )
             | when(!exact, special::INEXACT)
             | when(matches!(from.map(|s| s.buffer), Some(Buffer::Shared { .. })), special::SHARED)
+            | when(matches!(from.map(|s| s.buffer), Some(Buffer::PerInput(_))), special::BY_INPUT)
             | when(from.is_some_and(|s| s.pfc.is_some()), special::PAUSED)
             | when(watched && from.is_some(), special::WATCHED);
         Self {
@@ -229,8 +239,14 @@ impl LinkState {
     }
 
     /// The wire bytes that it sends in a time, rounded up.
+    #[inline]
     pub(crate) fn bytes_of(&self, time: Duration) -> u64 {
-        line_bytes(self.kind.rate, time)
+        let kind = &*self.kind;
+        if kind.special & special::INEXACT == 0 {
+            // Dividing 64 bits is much faster.
+            return time.as_ps().unsigned_abs().div_ceil(u64::from(kind.ps_per_byte));
+        }
+        (time.as_ps() as u128 * u128::from(kind.rate.as_bps())).div_ceil(8_000_000_000_000) as u64
     }
 
     /// When the last bit of a packet in flight leaves or left.
@@ -292,6 +308,12 @@ impl LinkState {
         self.kind.special & special::PAUSED != 0
     }
 
+    /// Whether its sending end serves the inputs of its switch in turn.
+    #[inline]
+    pub fn is_by_input(&self) -> bool {
+        self.kind.special & special::BY_INPUT != 0
+    }
+
     /// Whether a packet that waits so long is marked.
     pub(crate) fn marks(&self, wait: Duration) -> bool {
         wait.as_ps() >= self.kind.ecn
@@ -347,7 +369,7 @@ impl LinkState {
 
     /// The unsent rest at `at`, in wire bytes, rounded up.
     pub fn backlog_bytes(&self, at: SimTime) -> u64 {
-        line_bytes(self.kind.rate, self.backlog(at))
+        self.bytes_of(self.backlog(at))
     }
 
     /// Packets that have not left completely at `at`.
@@ -355,9 +377,18 @@ impl LinkState {
         self.in_flight(packets).filter(|&id| self.departs(id, packets) > at).count() as u32
     }
 
+    /// The unsent rest at `at` of the frame that is being sent, in wire bytes, rounded up.
+    pub fn sending_bytes(&self, at: SimTime, packets: &Packets) -> u64 {
+        let departures = self.in_flight(packets).map(|id| (id, self.departs(id, packets)));
+        let Some((id, departure)) = departures.into_iter().find(|(_, departure)| *departure > at) else { return 0 };
+        let rest = departure - at;
+        let whole = Duration::from_ps(self.line_time(self.wire(packets.get(id).bytes)));
+        if rest <= whole { self.bytes_of(rest) } else { 0 }
+    }
+
     /// The longest queue that a packet has found with itself, in wire bytes.
     pub fn longest_bytes(&self) -> u64 {
-        line_bytes(self.kind.rate, Duration::from_ps(self.longest))
+        self.bytes_of(Duration::from_ps(self.longest))
     }
 
     /// The time spent sending.
@@ -398,6 +429,20 @@ impl LinkState {
         self.kind.special == 0
     }
 
+    /// Whether the link is a rate and a delay behind a queue that is bounded or marks, so that
+    /// it [accepts](Self::accept) packets that are there as a whole.
+    #[inline]
+    pub(crate) fn only_queues(&self) -> bool {
+        self.kind.special & !special::QUEUE == 0
+    }
+
+    /// Whether the unsent rest at `at` is certainly less than `bytes + 1`, without a division.
+    #[inline]
+    pub(crate) fn is_within(&self, at: SimTime, bytes: f64) -> bool {
+        let kind = &*self.kind;
+        kind.special & special::INEXACT == 0 && self.backlog(at).as_ps() as f64 <= bytes * f64::from(kind.ps_per_byte)
+    }
+
     /// Lets a packet of `bytes` join a plain link at `ready`: its departure and its arrival.
     #[inline]
     pub fn join(&mut self, ready: SimTime, bytes: u32) -> (SimTime, SimTime) {
@@ -427,6 +472,7 @@ impl LinkState {
     /// Lets a packet join at `ready`. `whole` is when its last bit is there to be sent, later than
     /// `ready` only behind a cut-through switch. `room` bounds the queue in line time, in addition
     /// to the link's own bound.
+    #[inline]
     pub fn accept(&mut self, ready: SimTime, whole: SimTime, wire: u32, room: i64) -> Result<Sending, Full> {
         let line = self.line_time(wire);
         let begin = self.free_at.max(ready.0);
@@ -488,16 +534,23 @@ impl LinkState {
     }
 
     /// When a packet departs that is ready at `ready` and complete at `whole`, if it certainly
-    /// leaves at once and unmarked. `None` if that is not certain.
+    /// leaves at once and unmarked. `None` if that is not certain. This does not ask the buffers of
+    /// inputs, and those that ports share.
     pub(crate) fn departs_alone(&self, ready: SimTime, whole: SimTime, wire: u32) -> Option<SimTime> {
-        const ALLOWED: u16 = special::BOUND | special::ECN | special::CUT_THROUGH | special::WATCHED;
+        const ALLOWED: u16 = special::BOUND
+            | special::ECN
+            | special::CUT_THROUGH
+            | special::SHARED
+            | special::WATCHED
+            | special::BY_INPUT
+            | special::JOINED_EARLY;
         let line = self.line_time(wire);
         let kind = &*self.kind;
         if kind.special & !ALLOWED != 0 || self.free_at > ready.0 || line > kind.limit || kind.ecn <= 0 {
             return None;
         }
         let departure = ready.0 + line;
-        let waits_for_end = kind.special & (special::BOUND | special::ECN) != 0;
+        let waits_for_end = kind.special & (special::BOUND | special::ECN | special::SHARED) != 0;
         Some(SimTime(if waits_for_end { departure.max(whole.0) } else { departure }))
     }
 
@@ -553,8 +606,4 @@ impl LinkState {
         self.head = packets.next(first);
         (first, self.head)
     }
-}
-
-fn line_bytes(rate: Rate, time: Duration) -> u64 {
-    (time.as_ps() as u128 * u128::from(rate.as_bps())).div_ceil(8_000_000_000_000) as u64
 }

@@ -28,7 +28,7 @@ pub enum Loss {
     HostDown,
     /// A switch knew no route to its destination.
     NoRoute,
-    /// A switch with priority flow control had no room at the packet's input.
+    /// A switch with priority flow control or memories of inputs had no room at the packet's input.
     InputFull,
     /// The receive buffer of its destination was full.
     ReceiveBuffer,

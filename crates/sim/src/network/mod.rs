@@ -5,10 +5,14 @@
 //! and nothing else. The path of an ordinary packet asks two questions about features: is there
 //! something that looks at every packet, and is there another way than by wire?
 
+mod captures;
 mod changes;
 mod control_frames;
 pub(crate) mod failures;
+mod host_latency;
+mod input_buffer;
 pub mod link;
+mod lookahead;
 pub(crate) mod meters;
 pub mod packet;
 mod pfc;
@@ -42,17 +46,17 @@ use crate::hosts::flow::NONE;
 use crate::hosts::interfaces::QueuedFlow;
 use crate::hosts::nic::{GateOpening, QueueId};
 use crate::network::failures::Failures;
+use crate::network::host_latency::HostLines;
+use crate::network::lookahead::Lookahead;
 use crate::network::packet::{LAST, Packet, flags};
-use crate::network::pfc::{PfcSwitches, PortServed};
+use crate::network::pfc::PfcSwitches;
 use crate::network::rate_changes::RateChanges;
 use crate::network::repair_reports::RepairReports;
 use crate::network::trains::Trains;
 use crate::network::wires::LinkChanges;
 use crate::record::capture::Capture;
-use crate::record::capture::taps::{Carried, Tap};
 use std::sync::Arc;
 use timeplane_model::{Duration, Fabric, HostId, LinkId, Matching};
-use timeplane_results::ResultsError;
 use timeplane_transport::RepairReport;
 use timeplane_workload::Streams;
 
@@ -90,20 +94,23 @@ pub struct Network {
     rate_changes: Option<Box<RateChanges>>,
     pfc: Option<Box<PfcSwitches>>,
     trains: Option<Box<Trains>>,
+    /// Packets that move ahead of the calendar.
+    lookahead: Option<Box<Lookahead>>,
     hybrid: Option<Box<Hybrid>>,
     air: Option<Box<AirLinks>>,
     handovers: Option<Box<Handovers>>,
     flyways: Option<Box<FlywayLinks>>,
+    host_lines: Option<Box<HostLines>>,
     pub(crate) capture: Option<Box<Capture>>,
     repairs: RepairReports,
     /// The ports of the control network.
     pub(crate) ports: Option<Ports>,
     /// What became of packets in the air, kept to be used again.
     outcomes: Vec<Outcome>,
-    /// Whether a feature looks at every packet that arrives: captures, receive buffers or
-    /// latencies.
+    /// Whether a feature looks at every packet that arrives: captures, receive buffers, latencies
+    /// or the hosts' own time.
     inspects: bool,
-    /// Whether packets have other ways than wires: circuits or air.
+    /// Whether packets do more than to cross wires: circuits, air, or the hosts' own time.
     detours: bool,
     /// Whether the last hop of a packet takes no event, because hosts only receive.
     passive: bool,
@@ -122,8 +129,10 @@ impl Network {
         interfaces: InterfaceForm,
     ) -> Self {
         let hosts = fabric.hosts();
+        let wires = Wires::new(fabric, streams);
         Self {
-            wires: Wires::new(fabric, streams),
+            passive,
+            wires,
             interfaces: Interfaces::new(hosts, interfaces),
             meters: Meters::default(),
             news: News::default(),
@@ -131,17 +140,18 @@ impl Network {
             rate_changes: None,
             pfc: None,
             trains: None,
+            lookahead: None,
             hybrid: None,
             air: None,
             handovers: None,
             flyways: None,
+            host_lines: None,
             capture: None,
             repairs: RepairReports::new(report_latency),
             ports: None,
             outcomes: Vec::new(),
             inspects: false,
             detours: false,
-            passive,
             stop,
         }
     }
@@ -259,7 +269,14 @@ impl Network {
         let id = self.wires.packets.insert(packet);
         let state = &mut self.wires.links[link as usize];
         let (departure, arrival) = if state.is_plain() {
-            state.join(ready, bytes)
+            let (departure, arrival) = state.join(ready, bytes);
+            if self.meters.latencies.is_none() {
+                if state.fly(arrival, id, &mut self.wires.packets) {
+                    self.wires.calendar.push_arrival(arrival, link);
+                }
+                return departure;
+            }
+            (departure, arrival)
         } else {
             match self.send_special(link, ready, id) {
                 Some(joined) => joined,
@@ -268,7 +285,7 @@ impl Network {
         };
         if let Some(latencies) = &mut self.meters.latencies {
             let state = &self.wires.links[link as usize];
-            latencies.begin(id, SimTime(departure.0 - state.line_time(state.wire(bytes))));
+            latencies.begin(id, SimTime(departure.0 - state.line_time(state.wire(bytes))), arrival);
         }
         self.wires.fly(link, arrival, id);
         departure
@@ -310,6 +327,7 @@ impl Network {
         let state = &mut self.wires.links[link as usize];
         let (id, next) = state.land(&self.wires.packets);
         let (to, host) = (state.to, state.host);
+        let takes_more = next == LAST || state.free_at() <= at;
         if next != LAST {
             self.wires.calendar.push_arrival(self.wires.packets.arrival(next), link);
         }
@@ -318,9 +336,9 @@ impl Network {
             self.capture_landing(at, link, id, &packet, ends);
         }
         // Mostly the link takes one packet more; the loop for more is elsewhere.
-        if self.interfaces.queued_flows > 0
-            && host != NONE
-            && self.takes_more(link, at)
+        if host != NONE
+            && takes_more
+            && self.interfaces.queued_flows > 0
             && self.step(host, link, ends)
             && self.wires.links[link as usize].free_at() <= at
         {
@@ -339,7 +357,8 @@ impl Network {
         }
     }
 
-    /// A packet arrives whole at a host. False where the receive buffer has no room and it is lost.
+    /// A packet arrives whole at a host. False where the receive buffer has no room and it is lost,
+    /// and where its host takes it later.
     #[inline(never)]
     fn receives(&mut self, at: SimTime, link: u32, id: u32, packet: Packet, ends: &mut Endpoints) -> bool {
         if let Some(number) = packet.control_message() {
@@ -355,12 +374,24 @@ impl Network {
             return false;
         }
         self.meters.note_latency(id, at);
-        true
+        if self.host_lines.is_none() {
+            return true;
+        }
+        let id = self.wires.packets.insert(packet);
+        let waits = self.waits_in_host(at, link, id);
+        if !waits {
+            self.wires.packets.remove(id);
+        }
+        !waits
     }
 
-    /// Takes a packet over the circuit switch. False where `to` is another switch.
+    /// Takes a packet over the circuit switch, or lets it wait in the host that sends it. False
+    /// where `to` is another switch and it goes on.
     #[inline(never)]
     fn crosses(&mut self, at: SimTime, link: u32, to: u32, id: u32, ends: &mut Endpoints) -> bool {
+        if self.waits_in_host(at, link, id) {
+            return true;
+        }
         let Some(hybrid) = self.hybrid.as_ref().filter(|h| h.circuit_switch == to) else { return false };
         if let Err((lost_on, reason)) = hybrid.cross(&mut self.wires, self.failures.as_deref(), at, link, id) {
             self.lose_passing(lost_on, id, reason, ends);
@@ -374,15 +405,31 @@ impl Network {
         if self.wires.packets.get(id).flags & flags::CORRUPT != 0 {
             return self.lose_passing(from, id, None, ends);
         }
-        if self.detours && (self.carries_control(at, node, id) || self.takes_off(at, node, id, ends)) {
+        if self.detours {
+            if !self.carries_control(at, node, id) && !self.takes_off(at, node, id, ends) {
+                self.forward_beside_detours(at, from, node, id, ends);
+            }
             return;
         }
-        self.forward_by_wire(at, from, node, id, ends);
+        self.forward_by_wire::<false>(at, from, node, id, ends);
+    }
+
+    /// A switch sends a packet on over wires in a network that has other ways too.
+    #[inline(never)]
+    fn forward_beside_detours(&mut self, at: SimTime, from: u32, node: u32, id: u32, ends: &mut Endpoints) {
+        self.forward_by_wire::<true>(at, from, node, id, ends);
     }
 
     /// A switch sends a packet on over wires, or over air links in their place.
     #[inline(always)]
-    fn forward_by_wire(&mut self, at: SimTime, from: u32, node: u32, id: u32, ends: &mut Endpoints) {
+    fn forward_by_wire<const DETOURS: bool>(
+        &mut self,
+        at: SimTime,
+        from: u32,
+        node: u32,
+        id: u32,
+        ends: &mut Endpoints,
+    ) {
         let packet = self.wires.packets.get_mut(id);
         let (destination, bytes) = (packet.destination, packet.bytes);
         let number = node - self.wires.hosts;
@@ -400,20 +447,37 @@ impl Network {
         let ready = at + self.wires.switches[number as usize].latency;
         let link = &mut self.wires.links[out as usize];
         let last = link.to == destination;
-        if self.detours && last && self.hybrid.is_some() {
+        if DETOURS && last && self.hybrid.is_some() {
             return self.multiplex(at, from, out, id, ends);
         }
         let arrival = if link.is_plain() {
-            link.join(ready, bytes).1
+            let arrival = link.join(ready, bytes).1;
+            if !(self.passive && last) {
+                if link.fly(arrival, id, &mut self.wires.packets) {
+                    self.wires.calendar.push_arrival(arrival, out);
+                }
+                return;
+            }
+            arrival
+        } else if link.only_queues() && self.trains.is_none() {
+            match self.wires.join_queue(number, out, ready, id) {
+                Some(arrival) => arrival,
+                None => return self.lose_passing(out, id, Some(Loss::BufferFull), ends),
+            }
         } else {
             match self.forward_special(at, ready, [from, out], id, ends) {
                 Some(arrival) => arrival,
                 None => return,
             }
         };
+        self.fly(arrival, out, last, id, ends);
+    }
+
+    /// Puts a packet into flight on a switch's link, which is its `last` one or not.
+    #[inline(always)]
+    fn fly(&mut self, arrival: SimTime, out: u32, last: bool, id: u32, ends: &mut Endpoints) {
         if self.passive && last {
-            let packet = self.wires.packets.remove(id);
-            self.passive_arrival(arrival, out, id, packet, ends);
+            self.passive_arrival(arrival, out, id, ends);
         } else {
             self.wires.fly(out, arrival, id);
         }
@@ -451,15 +515,20 @@ impl Network {
             collisions.joins(out, source, ready);
             source
         });
-        match self.join(out, ready, whole, id) {
+        let joined = if self.wires.links[out as usize].is_by_input() {
+            self.wires.join_by_input(at, ready, [from, out], id).map(|j| (j.drained, j.arrival)).map_err(|e| (from, e))
+        } else {
+            self.join(out, ready, whole, id).map(|(departure, a)| (departure, Some(a))).map_err(|e| (out, e))
+        };
+        match joined {
             Ok((departure, arrival)) => {
                 if let (Some(collisions), Some(source)) = (&mut self.meters.collisions, source) {
                     collisions.departs(out, source, departure);
                 }
-                Some(arrival)
+                arrival
             }
-            Err(reason) => {
-                self.lose_passing(out, id, Some(reason), ends);
+            Err((lost_on, reason)) => {
+                self.lose_passing(lost_on, id, Some(reason), ends);
                 None
             }
         }
@@ -487,7 +556,20 @@ impl Network {
 
     /// Books an arrival ahead of its time that nothing else waits for.
     #[inline(always)]
-    fn passive_arrival(&mut self, at: SimTime, link: u32, id: u32, packet: Packet, ends: &mut Endpoints) {
+    fn passive_arrival(&mut self, at: SimTime, link: u32, id: u32, ends: &mut Endpoints) {
+        let &Packet { flow, destination, bytes, flags, .. } = self.wires.packets.get(id);
+        if self.inspects || flags & flags::CORRUPT != 0 || at > self.stop || !ends.only_counts() {
+            return self.inspected_arrival(at, link, id, ends);
+        }
+        self.wires.packets.release(id);
+        self.meters.hops += 1;
+        ends.count(at, flow, destination, bytes);
+    }
+
+    /// Books an arrival that is more than a number.
+    #[inline(never)]
+    fn inspected_arrival(&mut self, at: SimTime, link: u32, id: u32, ends: &mut Endpoints) {
+        let packet = self.wires.packets.remove(id);
         if self.inspects {
             self.capture_landing(at, link, id, &packet, ends);
         }
@@ -519,53 +601,8 @@ impl Network {
     }
 }
 
-/// Ports that can be paused, circuits and captures.
+/// Circuits.
 impl Network {
-    /// A packet joins the queue of a port that can be paused, unless its input has no room.
-    #[inline(never)]
-    fn enqueue(&mut self, at: SimTime, ready: SimTime, links: [u32; 2], id: u32, ends: &mut Endpoints) {
-        let Some(pfc) = &mut self.pfc else { return };
-        if !pfc.enqueue(&mut self.wires, at, ready, links, id) {
-            self.lose_passing(links[0], id, Some(Loss::InputFull), ends);
-        }
-    }
-
-    /// A port that can be paused may be free.
-    pub fn serve_port(&mut self, now: SimTime, link: u32) {
-        let Some(pfc) = &mut self.pfc else { return };
-        match pfc.serve(&mut self.wires, now, link) {
-            PortServed::Idle => {}
-            PortServed::Pause { sent, priorities } => {
-                if let Some(capture) = &mut self.capture {
-                    let is = self.wires.fabric.link(LinkId(link));
-                    capture.paused(now, sent + is.spec.propagation, link, (is.from.0, is.to.0), priorities);
-                }
-            }
-            PortServed::Packet(id) => {
-                let (departure, arrival) = self.join(link, now, now, id).expect("a port that is free takes a packet");
-                self.wires.fly(link, arrival, id);
-                if let Some(pfc) = &mut self.pfc {
-                    pfc.arm(&mut self.wires, departure, link);
-                }
-            }
-        }
-    }
-
-    /// A PFC frame takes effect: the sender on this link starts no packets of these priorities.
-    pub fn obey(&mut self, now: SimTime, link: u32, priorities: u8) {
-        let from = self.wires.fabric.link(LinkId(link)).from.0;
-        if from < self.wires.hosts {
-            if let Some(nics) = &mut self.interfaces.nics {
-                nics[from as usize].pause(priorities);
-            } else if let Some(fair) = &mut self.interfaces.fair {
-                fair[from as usize].pause(priorities);
-            }
-            self.interfaces.wake(&mut self.wires, now, from);
-        } else if let Some(pfc) = &mut self.pfc {
-            pfc.pause(&mut self.wires, now, link, priorities);
-        }
-    }
-
     /// The circuit switch changes to this matching of hosts.
     pub fn retune(&mut self, now: SimTime, matching: &Matching) {
         if let Some(hybrid) = &mut self.hybrid {
@@ -609,52 +646,6 @@ impl Network {
             let free = self.wires.links[out as usize].free_at();
             self.wires.calendar.push(free, EventKind::Multiplexer { link: out }.key());
         }
-    }
-
-    /// The capture of a run, if any, and the state that it reads.
-    fn tap(&mut self) -> Option<(&mut Capture, Tap<'_>)> {
-        let tap = Tap {
-            wires: &self.wires,
-            rates: self.rate_changes.as_deref(),
-            air: self.air.as_deref(),
-            hybrid: self.hybrid.as_deref(),
-            stop: self.stop,
-        };
-        Some((self.capture.as_deref_mut()?, tap))
-    }
-
-    fn capture_landing(&mut self, at: SimTime, link: u32, id: u32, packet: &Packet, ends: &Endpoints) {
-        if packet.control_message().is_none()
-            && let Some((capture, tap)) = self.tap()
-        {
-            capture.landing(&tap, at, Carried { link, id, packet }, ends);
-        }
-    }
-
-    /// Writes all captured frames before which nothing can come any more. Called between events.
-    #[inline]
-    pub(crate) fn write_capture(&mut self, now: SimTime) {
-        if self.inspects
-            && let Some((capture, tap)) = self.tap()
-        {
-            capture.write_until(&tap, now);
-        }
-    }
-
-    /// The run is over: completes the captures.
-    ///
-    /// # Errors
-    /// Where a file cannot be written.
-    pub(crate) fn end_capture(&mut self, end: SimTime, ends: &Endpoints) -> Result<(), ResultsError> {
-        let Some(capture) = self.capture.take() else { return Ok(()) };
-        let tap = Tap {
-            wires: &self.wires,
-            rates: self.rate_changes.as_deref(),
-            air: self.air.as_deref(),
-            hybrid: self.hybrid.as_deref(),
-            stop: self.stop,
-        };
-        capture.end(&tap, end, ends)
     }
 }
 

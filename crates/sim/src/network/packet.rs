@@ -127,10 +127,14 @@ impl Packets {
     /// Removes a packet.
     #[inline]
     pub fn remove(&mut self, id: u32) -> Packet {
-        let entry = &mut self.entries[id as usize];
-        entry.next = self.free;
+        self.release(id);
+        self.entries[id as usize].packet
+    }
+    /// Removes a packet that nobody needs any more.
+    #[inline]
+    pub(crate) fn release(&mut self, id: u32) {
+        self.entries[id as usize].next = self.free;
         self.free = id;
-        entry.packet
     }
     /// The packet with this number.
     #[inline]

@@ -175,7 +175,7 @@ impl Network {
         packet.ahead = UNKNOWN;
         let (from, _) = self.ends_of(number);
         match self.route(from - self.wires.hosts, id, number) {
-            Ok(_) => self.forward_by_wire(at, number, from, id, ends),
+            Ok(_) => self.forward_beside_detours(at, number, from, id, ends),
             Err(reason) => self.lose_passing(number, id, Some(reason), ends),
         }
     }

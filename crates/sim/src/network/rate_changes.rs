@@ -192,7 +192,7 @@ impl RateChanges {
                 failures.doom_if_early(wires, link, arrival, id);
             }
             if let Some(latencies) = meters.latencies.as_mut().filter(|_| by_host) {
-                latencies.begin(id, begin);
+                latencies.begin(id, begin, arrival);
             }
         }
     }

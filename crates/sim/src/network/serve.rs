@@ -1,13 +1,17 @@
-//! Interfaces that are free or have new rates: which packet leaves, and when they are served again.
+//! Interfaces and ports of switches that are free or have new rates: which packet leaves, and when
+//! they are served again.
 //!
 //! A plain interface is not served: its packets are on its link already.
 
 use crate::engine::time::SimTime;
 use crate::hosts::endpoints::{Endpoints, Timers};
 use crate::hosts::fair_queue::Turn;
-use crate::hosts::nic::{RateUpdate, Served};
+use crate::hosts::nic::{QueueId, RateUpdate, Served};
 use crate::network::Network;
+use crate::network::meters::Loss;
 use crate::network::packet::Packet;
+use crate::network::pfc::PortServed;
+use timeplane_model::LinkId;
 
 impl Timers for Network {
     #[inline]
@@ -18,7 +22,7 @@ impl Timers for Network {
 
 impl Network {
     /// Replaces rates of a host's queues, in the order of queues.
-    pub fn pace(&mut self, now: SimTime, host: u32, updates: impl Iterator<Item = RateUpdate>) {
+    pub fn pace(&mut self, now: SimTime, host: u32, updates: impl ExactSizeIterator<Item = RateUpdate> + Clone) {
         self.disturb(now, host);
         self.interfaces.pace(&mut self.wires, now, host, updates);
     }
@@ -29,8 +33,11 @@ impl Network {
         let uplink = self.wires.uplinks[host as usize];
         let mut free = self.wires.links[uplink as usize].free_at();
         if free <= now {
-            let Some(packet) = self.next_turn(now, host, uplink, ends) else { return };
-            free = self.send(uplink, now, packet);
+            let paused_until = self.interfaces.obey_pauses(now, host);
+            free = match self.next_turn(now, host, uplink, ends) {
+                Some(packet) => self.send(uplink, now, packet),
+                None => paused_until,
+            };
         }
         if self.interfaces.fair.as_ref().is_some_and(|fair| !fair[host as usize].is_empty()) {
             self.interfaces.serve_at(&mut self.wires, free, host);
@@ -84,11 +91,12 @@ impl Network {
         {
             return;
         }
+        let paused_until = self.interfaces.obey_pauses(now, host);
         let Some(nics) = &mut self.interfaces.nics else { return };
         let (nic, link) = (&mut nics[host as usize], &self.wires.links[uplink as usize]);
         match nic.serve(now, link, link.rate(), ends, &mut self.wires.calendar) {
             Served::Packet { packet, emptied, last } => {
-                let departure = self.send(uplink, now, packet);
+                let departure = self.send_from_queue(uplink, now, packet);
                 if let Some(key) = emptied {
                     ends.sent_all(key, self);
                 }
@@ -100,9 +108,110 @@ impl Network {
                 }
             }
             Served::Wait(until) => self.interfaces.serve_at(&mut self.wires, until, host),
+            // Without pauses, this is never.
+            Served::Idle if !nic.is_empty() => self.interfaces.serve_at(&mut self.wires, paused_until, host),
             Served::Idle => {}
         }
         let drained = self.interfaces.nics.as_mut().is_some_and(|nics| nics[host as usize].take_drained());
         self.interfaces.note_departure(host, drained, &mut self.news);
+    }
+}
+
+/// Timeslots.
+impl Network {
+    /// Reads what these hosts need to send from these queues, so that they do not wait for memory
+    /// one after the other.
+    pub fn read_early(&self, hosts: impl Iterator<Item = (u32, QueueId)>, ends: &Endpoints) {
+        let Some(nics) = &self.interfaces.nics else { return };
+        let first = |(host, queue): (u32, QueueId)| nics[host as usize].first_flow(queue);
+        let read = hosts.filter_map(first).fold(0, |read, flow| read ^ ends.flows.read_early(flow));
+        core::hint::black_box(read);
+    }
+
+    /// Sends the next packet of a host's queue by this path, in a timeslot that starts now and ends
+    /// at `until`. `false` if that cannot be said before other events of this instant, or if
+    /// nothing was sent: a gate has to open.
+    ///
+    /// Called after all agents have acted, and before an interface is served.
+    pub fn send_in_timeslot(
+        &mut self,
+        now: SimTime,
+        host: u32,
+        queue: QueueId,
+        path: u16,
+        until: SimTime,
+        ends: &mut Endpoints,
+    ) -> bool {
+        let uplink = self.wires.uplinks[host as usize];
+        let link = &self.wires.links[uplink as usize];
+        let Some(nics) = &mut self.interfaces.nics else { return false };
+        if link.free_at() > now {
+            return false;
+        }
+        let taken = nics[host as usize].take_in_timeslot(now, queue, path, until, link, ends, &mut self.wires.calendar);
+        let Some((packet, emptied, last)) = taken else { return false };
+        // No gate is open, so a pending event would find nothing to send. It might end the run late.
+        nics[host as usize].armed = SimTime::MAX;
+        self.send_from_queue(uplink, now, packet);
+        if let Some(key) = emptied {
+            ends.sent_all(key, self);
+        }
+        self.interfaces.note_departure(host, last, &mut self.news);
+        true
+    }
+}
+
+/// Ports of switches that choose their next packet.
+impl Network {
+    /// A packet joins the queue of a port that can be paused, unless its input has no room.
+    #[inline(never)]
+    pub(super) fn enqueue(&mut self, at: SimTime, ready: SimTime, links: [u32; 2], id: u32, ends: &mut Endpoints) {
+        let Some(pfc) = &mut self.pfc else { return };
+        if !pfc.enqueue(&mut self.wires, at, ready, links, id) {
+            self.lose_passing(links[0], id, Some(Loss::InputFull), ends);
+        }
+    }
+
+    /// A switch's port that chooses its next packet may be free.
+    pub fn serve_port(&mut self, now: SimTime, link: u32, ends: &mut Endpoints) {
+        if self.wires.links[link as usize].is_by_input() {
+            if let Some((id, arrival)) = self.wires.serve_by_input(now, link) {
+                let last = self.wires.links[link as usize].to < self.wires.hosts;
+                self.fly(arrival, link, last, id, ends);
+            }
+            return;
+        }
+        let Some(pfc) = &mut self.pfc else { return };
+        match pfc.serve(&mut self.wires, now, link) {
+            PortServed::Idle => {}
+            PortServed::Pause { sent, priorities } => {
+                if let Some(capture) = &mut self.capture {
+                    let is = self.wires.fabric.link(LinkId(link));
+                    capture.paused(now, sent + is.spec.propagation, link, (is.from.0, is.to.0), priorities);
+                }
+            }
+            PortServed::Packet(id) => {
+                let (departure, arrival) = self.join(link, now, now, id).expect("a port that is free takes a packet");
+                self.wires.fly(link, arrival, id);
+                if let Some(pfc) = &mut self.pfc {
+                    pfc.arm(&mut self.wires, departure, link);
+                }
+            }
+        }
+    }
+
+    /// A PFC frame takes effect: the sender on this link starts no packets of these priorities.
+    pub fn obey(&mut self, now: SimTime, link: u32, priorities: u8) {
+        let from = self.wires.fabric.link(LinkId(link)).from.0;
+        if from < self.wires.hosts {
+            if let Some(nics) = &mut self.interfaces.nics {
+                nics[from as usize].pause(priorities);
+            } else if let Some(fair) = &mut self.interfaces.fair {
+                fair[from as usize].pause(priorities);
+            }
+            self.interfaces.wake(&mut self.wires, now, from);
+        } else if let Some(pfc) = &mut self.pfc {
+            pfc.pause(&mut self.wires, now, link, priorities);
+        }
     }
 }

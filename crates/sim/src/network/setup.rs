@@ -6,6 +6,7 @@ use crate::circuit::hybrid::Hybrid;
 use crate::circuit::switch::Circuits;
 use crate::engine::time::SimTime;
 use crate::hosts::endpoints::Endpoints;
+use crate::hosts::pauses::Pauses;
 use crate::hosts::receive::ReceiveBuffer;
 use crate::network::Network;
 use crate::network::failures::Failures;
@@ -18,7 +19,7 @@ use crate::record::collisions::Collisions;
 use crate::record::latency::Latencies;
 use timeplane_model::{Backlog, Duration, Fabric};
 use timeplane_protocol::Detail;
-use timeplane_scenario::{Change, Failure};
+use timeplane_scenario::{Change, Failure, Pause};
 
 /// Set-up, before the run starts.
 impl Network {
@@ -89,6 +90,17 @@ impl Network {
         }
     }
 
+    /// Lets hosts pause.
+    ///
+    /// # Panics
+    /// Where a host does not exist, or hosts have plain interfaces.
+    pub fn pause_hosts(&mut self, pauses: &[Pause]) {
+        if !pauses.is_empty() {
+            assert!(!self.interfaces.is_plain(), "a host that pauses has queues");
+            self.interfaces.pauses = Some(Box::new(Pauses::new(pauses, self.wires.hosts)));
+        }
+    }
+
     /// Lets packets of gates move as trains. Unsupported where the fate of a packet depends on
     /// chance, or on time alone.
     pub fn allow_trains(&mut self) {
@@ -120,9 +132,17 @@ impl Network {
         self.wires.ends_of(link)
     }
 
+    /// Whether nothing but gates and its queues decides when a host sends, and nobody looks at the
+    /// messages of its plan.
+    pub(crate) fn is_steady(&self) -> bool {
+        let changes = self.failures.is_some() || self.rate_changes.is_some() || self.handovers.is_some();
+        let pauses = self.pfc.is_some() || self.interfaces.pauses.is_some();
+        !(changes || pauses || self.hybrid.is_some() || self.capture.is_some())
+    }
+
     /// Whether something came between the packets of a train, so that the run counts for nothing.
     pub fn is_disturbed(&self) -> bool {
-        self.trains.as_ref().is_some_and(|t| t.is_disturbed())
+        self.trains.as_ref().is_some_and(|t| t.is_disturbed()) || self.wires.uncertain
     }
 
     /// PFC frames sent, and their wire bytes.
@@ -168,9 +188,10 @@ impl Network {
         flows.map(|key| ends.unsent(key, link)).fold((0, 0), add)
     }
 
-    /// Packets and wire bytes that wait at a switch's port that can be paused.
+    /// Packets and wire bytes that wait at a switch's port that chooses its next packet.
     pub fn port_waiting(&self, link: u32) -> (u64, u64) {
-        self.pfc.as_ref().map_or((0, 0), |p| p.waiting(link))
+        let at_inputs = self.wires.input_buffers.as_ref().map(|b| b.waiting(link));
+        at_inputs.or_else(|| self.pfc.as_ref().map(|p| p.waiting(link))).unwrap_or((0, 0))
     }
 
     /// The time that a link has spent sending.
@@ -199,12 +220,15 @@ impl Network {
     fn packets(&self) -> impl Iterator<Item = &Packet> {
         let packets = &self.wires.packets;
         let on_links = self.wires.links.iter().flat_map(|link| link.in_flight(packets));
-        let at_ports = self.pfc.iter().flat_map(|p| p.packets());
+        let at_inputs = self.wires.input_buffers.iter().flat_map(|b| b.packets(packets));
+        let at_ports = self.pfc.iter().flat_map(|p| p.packets()).chain(at_inputs);
         let in_air = self.air.iter().flat_map(|a| a.packets());
         let in_racks = self.hybrid.iter().flat_map(|h| h.packets());
-        let numbered = on_links.chain(at_ports).chain(in_air).chain(in_racks).map(|id| packets.get(id));
+        let ahead = self.lookahead.iter().flat_map(|l| l.packets());
+        let numbered = on_links.chain(at_ports).chain(in_air).chain(in_racks).chain(ahead).map(|id| packets.get(id));
+        let in_hosts = self.host_lines.iter().flat_map(|l| l.packets(packets));
         let held = self.failures.iter().flat_map(|f| f.held_packets());
-        numbered.chain(held).chain(self.interfaces.packets())
+        numbered.chain(in_hosts).chain(held).chain(self.interfaces.packets())
     }
 
     /// The backlog of a host by destination, in this detail; its clock is `ahead` of

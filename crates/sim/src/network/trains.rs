@@ -7,9 +7,10 @@
 //!
 //! The plan guarantees exclusive use of the path, and this module checks it. A packet that joins a
 //! link before the last packet of a train has joined it disturbs the train. So does a change of the
-//! gate or the flow before the last packet has left. A disturbed run counts for nothing and is
-//! repeated packet by packet. This is speculative lookahead without rollback: a plan that breaks
-//! its guarantee mostly does so in its first slots.
+//! gate or the flow before the last packet has left, and a packet whose room in a shared buffer
+//! depends on what trains hold. A disturbed run counts for nothing and is repeated packet by
+//! packet. This is speculative lookahead without rollback: a plan that breaks its guarantee mostly
+//! does so in its first slots.
 
 use crate::engine::time::SimTime;
 use crate::hosts::endpoints::Endpoints;
@@ -97,15 +98,20 @@ impl Trains {
         self.sent += 1;
         for &(link, ready, departure) in &self.path {
             let state = &mut wires.links[link as usize];
-            state.book(ready, departure, behind, count, state.wire(packet.bytes));
+            let wire = state.wire(packet.bytes);
+            state.book(ready, departure, behind, count, wire);
             self.joined[link as usize] = ready + behind;
+            if let Some((shared, _)) = wires.shared_buffer(link) {
+                shared.book(link, ready + behind, wire);
+            }
             if let Some(collisions) = meters.collisions.as_mut().filter(|_| link != uplink) {
                 collisions.departs(link, host, departure + behind);
             }
         }
         meters.hops += count * self.path.len() as u64;
         if let Some(latencies) = &mut meters.latencies {
-            latencies.train(now, line, count, arrival);
+            let switched = wires.links[uplink as usize].arrival(now + line, wire);
+            latencies.train(now, switched, line, count, arrival);
         }
         ends.carry_alike(key, arrival, line, count, &packet);
         interfaces.nics.as_mut()?[host as usize].book(train);
@@ -120,7 +126,7 @@ impl Trains {
     /// `line` find all links free.
     fn find_path(
         &mut self,
-        wires: &Wires,
+        wires: &mut Wires,
         now: SimTime,
         uplink: u32,
         line: Duration,
@@ -137,11 +143,22 @@ impl Trains {
             if state.to < wires.hosts {
                 return Some(arrival);
             }
-            let switch = state.to - wires.hosts;
-            ready = arrival + wires.latency(state.to);
+            let (switch, latency) = (state.to - wires.hosts, wires.latency(state.to));
+            ready = arrival + latency;
             whole = ready + state.tail_lag(wire);
             let known = ahead.next().copied().filter(|out| *out != LAST);
+            let from = link;
             link = known.map_or_else(|| wires.route(switch, packet).ok(), Some)?;
+            if let Some(inputs) = &wires.input_buffers
+                && !inputs.takes_train(&wires.links, [from, link], arrival, latency, wire)
+            {
+                return None;
+            }
+            if let Some((shared, links)) = wires.shared_buffer(link)
+                && !shared.takes_train(now, links[link as usize].wire(packet.bytes), links)
+            {
+                return None;
+            }
             debug_assert!(wires.fabric.link(LinkId(link)).from.0 == switch + wires.hosts);
         }
     }

@@ -10,6 +10,7 @@ use crate::engine::time::SimTime;
 use crate::hosts::endpoints::{Endpoints, FlowQueue, Timers};
 use crate::hosts::flow::FlowKey;
 use crate::network::failures::Failures;
+use crate::network::input_buffer::InputBuffers;
 use crate::network::link::{Full, Kinds, LinkState};
 use crate::network::meters::Loss;
 use crate::network::packet::{LAST, Packet, Packets, flags};
@@ -52,17 +53,22 @@ pub struct Wires {
     /// By host.
     pub(crate) uplinks: Vec<u32>,
     pub(crate) switches: Vec<SwitchState>,
+    /// Those of switches that buffer at their inputs.
+    pub(crate) input_buffers: Option<Box<InputBuffers>>,
     /// Routes without the links that switches know to be dead.
     routes: Routes,
     /// The nodes at both ends of each link that was added to the fabric's.
     added: Vec<(u32, u32)>,
     /// By link, a stream of bit errors where it has any.
     errors: Vec<Option<Xoshiro256PlusPlus>>,
+    /// Whether a shared buffer is [uncertain](SharedBuffer::is_uncertain).
+    pub(crate) uncertain: bool,
     /// Whether a new day of the calendar prefetches what its arrivals need. Changes no result.
     pub large: bool,
 }
 
 /// Features that links ask when a packet joins that is not on the fast path.
+#[derive(Default)]
 pub(crate) struct LinkChanges<'a> {
     pub failures: Option<&'a Failures>,
     pub rates: Option<&'a mut RateChanges>,
@@ -95,9 +101,11 @@ impl Wires {
             hosts,
             uplinks: (0..hosts).map(|h| fabric.uplink(HostId(h)).0).collect(),
             switches,
+            input_buffers: InputBuffers::new(&fabric).map(Box::new),
             routes: Routes::new(&fabric),
             added: Vec::new(),
             errors,
+            uncertain: false,
             fabric,
         }
     }
@@ -146,6 +154,17 @@ impl Wires {
         self.switches[(node - self.hosts) as usize].latency
     }
 
+    /// The buffer that the sending end of a link shares with other ports, if any, and all links.
+    #[inline]
+    pub(crate) fn shared_buffer(&mut self, link: u32) -> Option<(&mut SharedBuffer, &[LinkState])> {
+        if !self.links[link as usize].is_shared() {
+            return None;
+        }
+        let switch = self.fabric.link(LinkId(link)).from.0 - self.hosts;
+        let shared = self.switches[switch as usize].shared.as_deref_mut().expect("a shared buffer");
+        Some((shared, &self.links))
+    }
+
     /// Routes around these links from now on.
     pub(crate) fn avoid(&mut self, dead: &[LinkId]) {
         self.routes = if dead.is_empty() {
@@ -180,6 +199,27 @@ impl Wires {
         }
     }
 
+    /// Lets a packet join a link of a switch that [only queues](LinkState::only_queues), when all of
+    /// it is there: its arrival, or `None` where the queue has no room.
+    #[inline(always)]
+    pub(crate) fn join_queue(&mut self, switch: u32, link: u32, ready: SimTime, id: u32) -> Option<SimTime> {
+        let packet = self.packets.get_mut(id);
+        let state = &self.links[link as usize];
+        let wire = state.wire(packet.bytes);
+        let room = if state.is_shared() {
+            let shared = self.switches[switch as usize].shared.as_mut().expect("a shared buffer");
+            shared.room(ready, link, wire, &self.links)
+        } else {
+            i64::MAX
+        };
+        let state = &mut self.links[link as usize];
+        let sending = state.accept(ready, ready, wire, room).ok()?;
+        if sending.mark && packet.flags & flags::ECT != 0 {
+            packet.flags |= flags::CE;
+        }
+        Some(state.arrival(sending.departure, wire))
+    }
+
     /// Lets a packet join a link that is not plain: its departure and its arrival, or why it is
     /// lost.
     ///
@@ -196,15 +236,14 @@ impl Wires {
         if self.links[link as usize].is_down() {
             return Err(changes.failures.map_or(Loss::LinkDown, |f| f.down_reason(self, link)));
         }
+        let wire = self.links[link as usize].wire(self.packets.get(id).bytes);
+        let mut room = i64::MAX;
+        if let Some((shared, links)) = self.shared_buffer(link) {
+            room = shared.room(ready, link, wire, links);
+            let uncertain = shared.is_uncertain();
+            self.uncertain |= uncertain;
+        }
         let packet = self.packets.get_mut(id);
-        let wire = self.links[link as usize].wire(packet.bytes);
-        let room = if self.links[link as usize].is_shared() {
-            let switch = self.fabric.link(LinkId(link)).from.0 - self.hosts;
-            let shared = self.switches[switch as usize].shared.as_mut().expect("a shared buffer");
-            shared.room(ready, link, wire, &self.links)
-        } else {
-            i64::MAX
-        };
         let state = &mut self.links[link as usize];
         let sending = state.accept(ready, whole, wire, room).map_err(|Full| Loss::BufferFull)?;
         if sending.mark && packet.flags & flags::ECT != 0 {

@@ -1,4 +1,5 @@
-//! Latencies of packets: from the first bit on the host's link to the last bit at the destination.
+//! Latencies of packets: from the first bit on the host's link, or the last bit at the first
+//! switch, to the last bit at the destination.
 //!
 //! They are kept in a histogram with 64 bins per octave. A bin is named by its lower end, up to 1.6
 //! % below its values.
@@ -7,16 +8,18 @@ use crate::engine::time::{SimTime, evenly_within};
 use std::collections::BTreeMap;
 use timeplane_model::Duration;
 use timeplane_results::{Distribution, LowerBounds};
+use timeplane_scenario::LatencyFrom;
 
 /// The linear bins of an octave, as a power of two.
 const SUB_BITS: u32 = 6;
 
-/// When packets left, and the histogram of those that arrived.
+/// When packets entered the network, and the histogram of those that arrived.
 #[derive(Debug)]
 pub struct Latencies {
-    /// By packet number, when its first bit left.
+    from: LatencyFrom,
+    /// By packet number, when it entered.
     begun: Vec<SimTime>,
-    /// Packets that leave in the measurement count.
+    /// Packets that enter in the measurement count.
     measurement: core::ops::Range<SimTime>,
     arrived: Histogram,
 }
@@ -65,13 +68,21 @@ impl Histogram {
 }
 
 impl Latencies {
-    /// Latencies of packets that leave their host in `measurement`.
-    pub fn new(measurement: core::ops::Range<SimTime>) -> Self {
-        Self { begun: Vec::new(), measurement, arrived: Histogram::default() }
+    /// Latencies of packets that enter the network in `measurement`.
+    pub fn new(from: LatencyFrom, measurement: core::ops::Range<SimTime>) -> Self {
+        Self { from, begun: Vec::new(), measurement, arrived: Histogram::default() }
     }
 
-    /// The first bit of a packet leaves its host.
-    pub fn begin(&mut self, packet: u32, at: SimTime) {
+    fn entry(&self, leaves: SimTime, switched: SimTime) -> SimTime {
+        match self.from {
+            LatencyFrom::Host => leaves,
+            LatencyFrom::FirstSwitch => switched,
+        }
+    }
+
+    /// The first bit of a packet leaves its host, and its last bit arrives at the first switch.
+    pub fn begin(&mut self, packet: u32, leaves: SimTime, switched: SimTime) {
+        let at = self.entry(leaves, switched);
         let at_least = packet as usize + 1;
         if self.begun.len() < at_least {
             self.begun.resize(at_least, SimTime::MAX);
@@ -79,9 +90,17 @@ impl Latencies {
         self.begun[packet as usize] = at;
     }
 
-    /// The first of `count` packets leaves at `first`, each further one another `line` later. The
-    /// first one arrives at `arrival`, and all take as long.
-    pub fn train(&mut self, first: SimTime, line: Duration, count: u64, arrival: SimTime) {
+    /// A packet that is in the network enters it later by this time.
+    pub fn delay(&mut self, packet: u32, by: Duration) {
+        let begun = &mut self.begun[packet as usize];
+        *begun = *begun + by;
+    }
+
+    /// The first of `count` packets leaves at `leaves` and is at the first switch at `switched`;
+    /// each further one leaves another `line` later. The first one arrives at `arrival`, and all
+    /// take as long.
+    pub fn train(&mut self, leaves: SimTime, switched: SimTime, line: Duration, count: u64, arrival: SimTime) {
+        let first = self.entry(leaves, switched);
         let counted = evenly_within(&self.measurement, first, line, count);
         if counted > 0 {
             self.arrived.add(arrival - first, counted);
@@ -133,13 +152,16 @@ mod tests {
     #[test]
     fn what_left_in_the_measurement_counts() {
         let t = SimTime::from_ps;
-        let mut l = Latencies::new(t(10)..t(20));
-        for (packet, begin, end) in [(0, 9, 99), (1, 10, 40), (7, 19, 29), (0, 15, 35)] {
-            l.begin(packet, t(begin));
-            l.end(packet, t(end));
+        for (from, behind) in [(LatencyFrom::Host, 0), (LatencyFrom::FirstSwitch, 4)] {
+            let mut l = Latencies::new(from, t(10)..t(20));
+            for (packet, begin, end) in [(0, 9, 99), (1, 10, 40), (7, 19, 29), (0, 15, 35)] {
+                // The packet is whole at the switch four ps after it has begun to leave.
+                l.begin(packet, t(begin - behind), t(begin - behind + 4));
+                l.end(packet, t(end));
+            }
+            let d = l.histogram().distribution().unwrap();
+            assert_eq!((d.mean, d.p50, d.max), (20.0, 20.0, 30.0));
+            assert_eq!(l.histogram().bins().map(|h| h.1).sum::<u64>(), 3);
         }
-        let d = l.histogram().distribution().unwrap();
-        assert_eq!((d.mean, d.p50, d.max), (20.0, 20.0, 30.0));
-        assert_eq!(l.histogram().bins().map(|h| h.1).sum::<u64>(), 3);
     }
 }

@@ -6,6 +6,7 @@ use crate::engine::time::{SimTime, evenly_within};
 use crate::hosts::flow::{Flow, NONE, SenderTransport};
 use crate::network::packet::Packet;
 use crate::record::latency::Histogram;
+use crate::record::round_trips::{Reading, RoundTrips};
 use std::collections::BTreeMap;
 use timeplane_model::Duration;
 use timeplane_results::{CoflowRow, FlowRow, Recorder, Summarizer};
@@ -31,6 +32,8 @@ pub struct Ledger {
     pub received: Vec<u64>,
     /// Round-trip times of TCP segments, if recorded.
     pub rtts: Option<Histogram>,
+    /// Round-trip times by reading, if recorded.
+    pub round_trips: Option<Box<RoundTrips>>,
     measurement: core::ops::Range<SimTime>,
     groups: BTreeMap<u32, Group>,
     /// Flows that arrived.
@@ -51,6 +54,7 @@ impl Ledger {
             delivered: (0, 0),
             received: vec![0; hosts as usize],
             rtts: None,
+            round_trips: None,
             measurement,
             groups: BTreeMap::new(),
             arrived: 0,
@@ -105,25 +109,45 @@ impl Ledger {
     }
 
     /// New application bytes arrive.
-    #[inline]
+    #[inline(always)]
     pub fn received(&mut self, at: SimTime, host: u32, bytes: u64) {
         if self.measurement.contains(&at) {
             self.received[host as usize] += bytes;
         }
     }
 
+    /// Whether round-trip times of any reading are recorded.
+    pub fn records_round_trips(&self) -> bool {
+        self.rtts.is_some() || self.round_trips.is_some()
+    }
+
     /// A round-trip time was measured.
-    pub fn round_trip(&mut self, at: SimTime, rtt: Duration) {
-        if self.measurement.contains(&at)
-            && let Some(rtts) = &mut self.rtts
-        {
+    pub fn round_trip(&mut self, at: SimTime, reading: Reading, rtt: Duration) {
+        if !self.measurement.contains(&at) {
+            return;
+        }
+        if let Some(rtts) = self.rtts.as_mut().filter(|_| reading == Reading::Segment) {
             rtts.add(rtt, 1);
+        }
+        if let Some(round_trips) = &mut self.round_trips {
+            round_trips.add(reading, rtt);
+        }
+    }
+
+    /// The receiver of a flow has all bytes below `end`. They are `delivered` unless they only
+    /// reached the middle of a split connection.
+    pub fn in_order(&mut self, at: SimTime, flow: u32, end: u64, delivered: bool) {
+        if let Some(round_trips) = &mut self.round_trips {
+            round_trips.delivered(at, flow, end, delivered && self.measurement.contains(&at));
         }
     }
 
     /// A flow ended.
     pub fn ended(&mut self, flow: &Flow, stop: SimTime) {
         self.ended += 1;
+        if let Some(round_trips) = &mut self.round_trips {
+            round_trips.ended(flow.number);
+        }
         let (received, last) = (flow.receiver.received, flow.receiver.last);
         // An arrival that was booked ahead and lies after the end has not happened.
         let finished = received == flow.bytes && last <= stop.as_ps();

@@ -7,3 +7,4 @@ pub mod collisions;
 pub(crate) mod grants;
 pub mod latency;
 pub mod ledger;
+pub mod round_trips;

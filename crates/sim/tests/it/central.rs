@@ -446,3 +446,122 @@ fn what_cannot_work_is_refused() {
         is_refused(&single, "packets `single` with slots");
     }
 }
+
+/// One pair with a long flow, and a short one that comes later.
+#[test]
+fn under_srjf_a_shorter_flow_of_the_pair_goes_first() {
+    let us = |n: i64| n * 1_000_000;
+    flow_list("central-order.csv", &[(0, 0, 1, 1472 * 100), (us(100), 0, 1, 1472 * 5), (us(110), 0, 1, 1472 * 3)]);
+    let text = r#"
+        [fabric]
+        topology.single_switch.hosts = 2
+        rate = "1 Gb/s"
+        propagation = "0 s"
+        [workload.flows]
+        file = "central-order.csv"
+        [scheme.metric]
+        transport.datagrams = {}
+        plan.timeslots = { metric = "srjf", control = "unlimited" }
+        [scheme.arrival]
+        transport.datagrams = {}
+        plan.timeslots = { metric = "srjf", flow_order = "arrival", control = "unlimited" }
+        [scheme.mmf]
+        transport.datagrams = {}
+        plan.timeslots = { metric = "mmf", control = "unlimited" }
+    "#;
+    let ends = |scheme| -> Vec<i64> {
+        let ran = run(text, scheme, 1);
+        let [flow, start, fct] = ["flow", "start_ps", "fct_ps"].map(|c| ran.column("flows", c));
+        let mut ends: Vec<(i64, i64)> = (0..flow.len()).map(|i| (flow[i], start[i] + fct[i])).collect();
+        ends.sort_unstable();
+        ends.into_iter().map(|e| e.1).collect()
+    };
+    // One slot for each packet without a gap, and the hop behind the switch. At 100 us the ninth
+    // slot has begun; the third flow has come when the first of the second's five slots begins.
+    let slots = |n: i64| (n + 1) * SLOT;
+    assert_eq!(ends("metric"), [slots(108), slots(9 + 3 + 5), slots(9 + 3)]);
+    assert_eq!(ends("arrival"), [slots(100), slots(105), slots(108)]);
+    assert_eq!(ends("mmf"), ends("arrival"));
+}
+
+/// Hosts with phases start each timeslot later than the plan, each by its own constant.
+#[test]
+fn a_phase_delays_a_host_by_a_constant() {
+    let flows: Vec<_> = (0..8).flat_map(|h| (0..20).map(move |k| (k * 10 * SLOT, h, h + 8, 1472))).collect();
+    flow_list("central-phase.csv", &flows);
+    let text = r#"
+        [fabric]
+        topology.single_switch.hosts = 16
+        rate = "1 Gb/s"
+        propagation = "0 s"
+        [workload.flows]
+        file = "central-phase.csv"
+        [scheme.aligned]
+        transport.datagrams = {}
+        plan.timeslots = { control = "unlimited" }
+        [scheme.spread]
+        transport.datagrams = {}
+        plan.timeslots = { phase = "12 us", control = "unlimited" }
+    "#;
+    let late = |scheme, seed| -> Vec<i64> {
+        let ran = run(text, scheme, seed);
+        let late: Vec<(i64, i64)> =
+            ran.column("flows", "source").into_iter().zip(ran.column("flows", "fct_ps")).collect();
+        let of = |host| late.iter().filter(move |l| l.0 == host).map(|l| l.1 - 2 * SLOT);
+        let constant: Vec<i64> = (0..8).map(|host| of(host).next().unwrap()).collect();
+        (0..8).for_each(|host| assert!(of(host).all(|l| l == constant[host as usize]), "host {host} of {scheme}"));
+        constant
+    };
+    assert_eq!(late("aligned", 1), [0; 8]);
+    let phases: Vec<i64> = (1..=8).flat_map(|seed| late("spread", seed)).collect();
+    assert!(phases.iter().all(|p| (0..12_000_000).contains(p)), "{phases:?}");
+    // 64 values that are uniform from 0 to 12 us: their mean is within four of its deviations.
+    let mean = phases.iter().sum::<i64>() as f64 / 64.0;
+    assert!((mean - 6e6).abs() < 4.0 * 12e6 / 12f64.sqrt() / 8.0, "{mean}");
+    assert_ne!(phases[..8], phases[8..16], "another seed, other phases");
+    assert_eq!(late("spread", 1), phases[..8], "the same seed, the same phases");
+}
+
+/// The time in the network from the first switch on is that from the host without its link.
+#[test]
+fn latency_from_the_first_switch_leaves_out_the_host_link() {
+    let text = |from: &str| {
+        let scenario = leaf_spine(3, "10 Gb/s", UNIFORM, r#"control = "unlimited""#);
+        format!("{scenario}[record]\nlatency = true\nlatency_from = \"{from}\"")
+    };
+    // Without measurement at its ends, so that the same packets count.
+    let mean = |from: &str| run(&text(from), "syn", 1).summary.network_latency_ps.unwrap().mean;
+    let (host, switch) = (mean("host"), mean("first_switch"));
+    let link = (SLOT + 1_000_000) as f64;
+    assert!((host - switch - link).abs() < 1e-3 * link, "{host} {switch} {link}");
+}
+
+/// A queue without the frame that is being sent is whole frames where packets have one size.
+#[test]
+fn a_queue_is_recorded_with_and_without_the_frame_in_service() {
+    flow_list("central-queue.csv", &[(0, 0, 1, 1472 * 10)]);
+    let text = r#"
+        [fabric]
+        topology.single_switch.hosts = 2
+        rate = "1 Gb/s"
+        propagation = "0 s"
+        [workload.flows]
+        file = "central-queue.csv"
+        [record]
+        queues_every = "5 us"
+        [scheme.open]
+        transport.datagrams = {}
+    "#;
+    let ran = run(text, "open", 1);
+    let of = |c| ran.column("queues", c);
+    let rows = of("time_ps").into_iter().zip(of("node")).zip(of("queue_bytes").into_iter().zip(of("waiting_bytes")));
+    let mut seen = 0;
+    for ((time, node), (queue, waiting)) in rows {
+        let sent = time / SLOT;
+        // The host sends ten frames without a gap; the switch has one, and sends it.
+        let (rest, behind) = (FRAME - (time % SLOT) / 8000, if node == 0 { 9 - sent } else { 0 });
+        assert_eq!((queue, waiting), (behind * FRAME + rest, behind * FRAME), "at {time} ps, node {node}");
+        seen += 1;
+    }
+    assert_eq!(seen, 2 * 10 * SLOT / 5_000_000 + 1);
+}

@@ -86,3 +86,38 @@ fn training_over_the_air_costs_time_before_a_link_carries() {
     let trained = completion("trained.sectors = 1024");
     assert!(trained > steered + 10_000_000_000, "{trained} against {steered}");
 }
+
+#[test]
+fn links_wait_for_measured_patterns() {
+    hot("flyways_measured.csv");
+    let timers = "every = \"2 ms\", report_every = \"1 ms\"";
+    let ran = |keys: &str| run(&scenario("flyways_measured.csv", &format!("{timers}{keys}")), "flyways", 1);
+    let completion = |ran: &Ran| ran.summary.completion_ps.expect("all flows end");
+    let known = ran("");
+    // Racks 0 and 1 measure each other in the second round.
+    let later = ran(", measure_every = \"10 ms\"");
+    assert!(by_air(&later) > 0 && completion(&later) > completion(&known) + 5_000_000_000);
+    // No round ends while there is traffic.
+    let never = ran(", measure_every = \"1 s\"");
+    assert_eq!(by_air(&never), 0);
+    assert!(completion(&never) > completion(&later));
+    // Short rounds cost one plan: the first one is made before the first results arrive.
+    assert!(completion(&ran(", measure_every = \"1 us\"")) <= completion(&known) + 2_000_000_000);
+}
+
+#[test]
+fn racks_in_rows_are_racks_at_their_places() {
+    hot("flyways_rows.csv");
+    let timers = "every = \"2 ms\", report_every = \"1 ms\"";
+    let ends = |places: &str| {
+        let ran = run(&scenario("flyways_rows.csv", &format!("{timers}, {places}")), "flyways", 1);
+        ran.column("flows", "fct_ps")
+    };
+    // Eight racks in a row, two rows 10 m apart.
+    let places: Vec<String> = (0..16).map(|r| format!("[{}, {}]", f64::from(r % 8), 10 * (r / 8))).collect();
+    let listed = ends(&format!("positions_m = [{}]", places.join(", ")));
+    let rows = "rows = { racks = 8, spacing_m = 1.0, row_spacing_m = 10.0 }";
+    assert_eq!(ends(rows), listed);
+    // At 1 km, rack 0 does not hear rack 1. At 100 m, the link would still fill the uplink.
+    assert_ne!(ends(&rows.replace("1.0,", "1000.0, block_spacing_m = 9000.0,")), listed);
+}

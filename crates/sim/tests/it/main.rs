@@ -18,12 +18,16 @@ mod fabrics;
 mod failures;
 mod faults;
 mod flyways;
+mod hosts;
 mod hybrid;
 mod hybrid_failures;
+mod in_step;
 mod in_turn;
+mod input_buffer;
 mod ns3;
 mod own_fabrics;
 mod own_scheduler;
+mod pauses;
 #[path = "../../../results/tests/it/pcapng_reader.rs"]
 mod pcapng;
 mod pfc;

@@ -14,7 +14,7 @@ use timeplane_model::{
     Buffer, Bytes, Duration, Fabric, Forwarding, Framing, HostId, LinkId, LinkSpec, NodeId, Pfc, Rate, Switch, mix64,
 };
 use timeplane_results::Recorder;
-use timeplane_scenario::{Change, Element, Failure, Nic, PacketMix, Wires};
+use timeplane_scenario::{Change, Element, Failure, HostTimes, Nic, PacketMix, Wires};
 use timeplane_sim::SimTime;
 use timeplane_sim::engine::{Ended, Engine, Pulse};
 use timeplane_sim::hosts::endpoints::{Config, Endpoints, PacketEvent, Transport};
@@ -51,6 +51,8 @@ struct Case {
     fair: bool,
     /// Whether hosts send in slots, or at rates.
     gates: Option<Plan>,
+    /// The hosts' own time.
+    host_times: Option<HostTimes>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,6 +102,23 @@ fn pausing() -> impl Strategy<Value = Case> {
         // In a tree: where paths form a circle, switches may wait for each other for ever.
         Case { pfc, headroom, buffer: 0, cut_through: false, extra: 0, latency_ns, ..case }
     })
+}
+
+/// A case in which hosts take time for packets: constant or random, in one direction or both.
+fn in_hosts() -> impl Strategy<Value = Case> {
+    let bound = || prop_oneof![Just(0), (0i64..4).prop_map(|n| n * 7_000_000), 0i64..90_000_000];
+    let case = prop_oneof![case(), gated(), (case(), 4u8..7).prop_map(|(case, buffer)| memories(case, buffer))];
+    (case, bound(), bound(), bound(), bound()).prop_map(|(case, a, b, c, d)| {
+        let [a, b, c, d] = [a, b, c, d].map(Duration::from_ps);
+        let (send_least, send_most) = (a.min(b), a.max(b));
+        let (receive_least, receive_most) = (c.min(d), c.max(d));
+        Case { host_times: Some(HostTimes { send_least, send_most, receive_least, receive_most }), ..case }
+    })
+}
+
+/// A case in which switches have memories of inputs.
+fn memories(case: Case, buffer: u8) -> Case {
+    Case { buffer, cut_through: false, ..case }
 }
 
 /// What fails, when, for how long (for good if 0), and how much later it is known; times in ps.
@@ -216,6 +235,7 @@ fn case() -> impl Strategy<Value = Case> {
         headroom: None,
         fair: shape.5,
         gates: None,
+        host_times: None,
     })
 }
 
@@ -244,7 +264,8 @@ fn build(case: &Case) -> (Arc<Fabric>, Vec<FlowArrival>) {
             0 => Buffer::Unbounded,
             1 => Buffer::PerPort(Bytes::kb(6)),
             2 => Buffer::PerPort(Bytes::kb(30)),
-            _ => Buffer::Shared { memory: Bytes::kb(40), alpha: 1.0 },
+            3 => Buffer::Shared { memory: Bytes::kb(40), alpha: 1.0 },
+            n => Buffer::PerInput(Bytes::new([1_538, 5_000, 30_000][usize::from(n) - 4])),
         },
         ecn: case.ecn.then_some(Bytes::kb(5)),
         pfc: (case.pfc > 0).then(|| Pfc {
@@ -351,11 +372,14 @@ fn both(case: &Case) -> Result<BTreeSet<&'static str>, TestCaseError> {
     if case.pfc > 0 {
         slow.pause(1500);
     }
+    let streams = Streams::new(case.seed);
+    if let Some(times) = case.host_times {
+        slow.let_hosts_take(times, &streams);
+    }
     slow.run(&mut slow_ends, &arrivals);
 
     let fast_ends = ends(case, &fabric);
-    let passive = case.passive && fast_ends.is_passive();
-    let streams = Streams::new(case.seed);
+    let passive = case.passive && case.host_times.is_none() && fast_ends.is_passive();
     let turns = case.fair.then(|| Quanta::new(1500, 0));
     let spec = Nic::default();
     let form = match (case, turns) {
@@ -368,6 +392,9 @@ fn both(case: &Case) -> Result<BTreeSet<&'static str>, TestCaseError> {
     network.pause(1500);
     network.fail(&failures);
     network.change_rates(&changes);
+    if let Some(times) = case.host_times {
+        network.let_hosts_take(times, &streams);
+    }
     network.wires.large = case.seed.is_multiple_of(2);
     let script = gates.map(|gates| Script { fabric: Arc::clone(&fabric), gates, latency: LATENCY, period: PERIOD });
     let control = script.map(|script| script.controllers(&streams));
@@ -421,6 +448,14 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+    #[test]
+    fn packet_by_packet_through_hosts(case in in_hosts()) {
+        both(&case)?;
+    }
+}
+
 #[test]
 fn packet_by_packet_while_switches_pause() {
     let lossy = RefCell::new(0);
@@ -433,6 +468,19 @@ fn packet_by_packet_while_switches_pause() {
     });
     all.unwrap_or_else(|e| panic!("{e}"));
     assert!(lossy.into_inner() > 10);
+}
+
+#[test]
+fn packet_by_packet_with_memories_of_inputs() {
+    let lossy = RefCell::new(0);
+    let mut runner = TestRunner::new(ProptestConfig::with_cases(600));
+    let cases = (case(), 4u8..7).prop_map(|(case, buffer)| memories(case, buffer));
+    let all = runner.run(&cases, |case| {
+        *lossy.borrow_mut() += u32::from(both(&case)?.contains("input_full"));
+        Ok(())
+    });
+    all.unwrap_or_else(|e| panic!("{e}"));
+    assert!(lossy.into_inner() > 50);
 }
 
 #[test]

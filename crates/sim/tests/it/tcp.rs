@@ -389,3 +389,72 @@ fn bbr_fills_a_wire_that_loses() {
     // B for each segment.
     assert!(shares[0] > 0.8 && shares[1] > 0.6 && shares[2] < 0.3, "{shares:?}");
 }
+
+/// One flow of `segments` over a wire of 10 Gb/s and 1 ms, with round trips recorded.
+fn over_a_wire(segments: u64, bit_error: f64, tcp: &str) -> Ran {
+    let bytes = segments * MSS as u64;
+    let name = format!("wire_{segments}_{}.csv", tcp.len());
+    flow_list(&name, &[(0, 0, 1, bytes)]);
+    let text = format!(
+        r#"
+        [fabric]
+        topology.graph = {{ hosts = 2, switches = 0, links = [{{ nodes = [0, 1] }}] }}
+        rate = "10 Gb/s"
+        propagation = "1 ms"
+        bit_error = {bit_error:e}
+        [workload.flows]
+        file = "{name}"
+        [record]
+        rtt = true
+        round_trips = true
+        tcp_every = "5 ms"
+        [scheme.tcp.transport.tcp]
+        delayed_ack.segments = 1
+        {tcp}
+        "#
+    );
+    run(&text, "tcp", 1)
+}
+
+/// Times in ps with their counts, by reading.
+fn readings(ran: &Ran, reading: &str) -> Vec<(i64, i64)> {
+    let (times, packets) = (ran.column("round_trips", "rtt_ps"), ran.column("round_trips", "packets"));
+    let own = ran.words("round_trips", "reading").into_iter().map(|r| r == reading);
+    own.zip(times.into_iter().zip(packets)).filter_map(|(own, row)| own.then_some(row)).collect()
+}
+
+#[test]
+fn three_readings_of_the_round_trip_agree_where_nothing_is_lost() {
+    // One segment at a time: 1538 B there, 84 B back, and twice the wire.
+    let ran = over_a_wire(20, 0.0, "receive_window = \"1500 B\"\nwindow_growth = false");
+    let there = 1_000_000_000 + 1_230_400;
+    let back = 1_000_000_000 + 67_200;
+    for (reading, expected) in [("segment", there + back), ("acknowledgement", there + back), ("delivery", there)] {
+        let rows = readings(&ran, reading);
+        assert_eq!(rows.iter().map(|r| r.1).sum::<i64>(), 20, "{reading}");
+        // Named by the lower end of a bin that is at most 1.6 % wide.
+        assert!(rows.iter().all(|(time, _)| (0..expected * 16 / 1_000).contains(&(expected - time))), "{reading}");
+    }
+    let ends = ran.column("round_trips", "time_ps");
+    assert!(ends.iter().rev().skip(3).all(|end| end % 5_000_000_000 == 0), "{ends:?}");
+    assert!(ends.is_sorted());
+}
+
+#[test]
+fn without_sack_segments_behind_a_loss_wait_and_acknowledgements_tell_of_none_of_them() {
+    let ran = over_a_wire(2_000, 1e-6, "sack = false");
+    let again = ran.column("flows", "retransmissions")[0];
+    assert!(again > 3, "{again}");
+    let count = |reading| readings(&ran, reading).iter().map(|r| r.1).sum::<i64>();
+    let longest = |reading| readings(&ran, reading).iter().map(|r| r.0).max().expect("a time");
+    // All that is sent is delivered. Segments that were sent again have no round trip, and an
+    // acknowledgement of many segments is one.
+    assert_eq!(count("delivery"), 2_000);
+    assert!(count("segment") < 2_000 && count("acknowledgement") < count("segment"), "{}", count("segment"));
+    // A segment behind a gap waits for a round trip and more. What waits is acknowledged together
+    // with the segment that was sent again, and so has no reading of its own.
+    assert!(longest("segment") > 3_900_000_000 && longest("delivery") > 2_900_000_000, "{}", longest("delivery"));
+    assert!(longest("acknowledgement") < longest("segment"), "{}", longest("acknowledgement"));
+    let of_rtt: i64 = ran.column("rtt", "packets").iter().sum();
+    assert_eq!(count("segment"), of_rtt);
+}

@@ -78,6 +78,7 @@ fn the_least_guard_is_just_long_enough() {
     let reactions = [
         (r#""interface""#, 1),
         (r#""user_space""#, 1),
+        (r#"{ times = { off_least = "100 us", off_most = "200 us", on_least = "100 us", on_most = "200 us" } }"#, 1),
         (r#""intel_82599""#, 1),
         (r#"{ times = { off_least = "1 us", off_most = "9 us", on_least = "3 us", on_most = "12 us" } }"#, 1),
     ];
@@ -116,6 +117,39 @@ fn the_least_guard_covers_the_paths_of_a_tree() {
         assert_eq!(collisions(&run(&with(&format!("{} ps", least.as_ps())), "slots", seed)), 0, "{least}");
     }
     assert!(collisions(&run(&with("6 us"), "slots", 1)) > 0);
+}
+
+/// Switches that cut through do not store frames: on one switch and in the paper's tree of jumbo
+/// frames, much less of a guard keeps slots apart than where they are stored.
+#[test]
+fn the_least_guard_knows_forwarding() {
+    let tree = "topology.tree = { edges = 3, hosts_per_edge = 2 }";
+    let mut leasts = Vec::new();
+    for (topology, mtu) in [("topology.single_switch = { hosts = 6 }", 1500u64), (tree, 1500), (tree, 9000)] {
+        for forwarding in ["store_and_forward", "cut_through"] {
+            let with = |guard: Duration| {
+                let keys = format!(r#"guard = "{} ps", signals = {{ reaction = "interface" }}"#, guard.as_ps());
+                let fabric = format!("{topology}\nswitch = {{ latency = \"1 us\", forwarding = \"{forwarding}\" }}");
+                // Some slots of 300 us for each pair, without a shorter frame at the end.
+                shuffle(6, 1_800_000 / (mtu - 16) * (mtu - 16), &keys)
+                    .replace("topology.single_switch = { hosts = 6 }", &fabric)
+                    .replace("9000 B", &format!("{mtu} B"))
+            };
+            let (spec, fabric) = slots(&with(Duration::from_ms(1)));
+            let least = spec.least_guard(&fabric, Bytes::new(mtu + 38)).unwrap();
+            let met = |guard| (1..=8).map(|seed| collisions(&run(&with(guard), "slots", seed))).sum::<u64>();
+            assert_eq!(met(least), 0, "{topology} {mtu} B {forwarding} with {least}");
+            let short = least.scale(0.2);
+            assert!(met(short) > 0, "{topology} {mtu} B {forwarding} with {short}");
+            leasts.push(least);
+        }
+    }
+    // Six control frames of 67.2 ns apart, 4 us of spread, a frame in progress, and in the tree two
+    // hops of 1 us of latency, 1 us of propagation, and a frame's or 64 B's line time.
+    let us = |line: f64, hop: f64| Duration::from_ps(((5.0 * 0.0672 + 4.0 + line + hop) * 1e6).round() as i64);
+    let expected = [(1.2304, 0.0, 0.0), (1.2304, 6.4608, 4.1024), (7.2304, 18.4608, 4.1024)];
+    let expected: Vec<_> = expected.iter().flat_map(|&(line, a, b)| [us(line, a), us(line, b)]).collect();
+    assert_eq!(leasts, expected);
 }
 
 /// Gates by clocks: a guard of twice their error keeps hosts apart, a smaller one does not. Frames
@@ -312,4 +346,34 @@ fn a_tree_by_signals_takes_what_its_uplinks_take_and_the_guards() {
     let ratio = ran.summary.completion_ps.unwrap() as f64 / ideal;
     println!("tree by signals: {ratio:.4} of ideal, {} collisions", collisions(&ran));
     assert!((ratio / 1.05 - 1.0).abs() < 0.01, "{ratio}");
+}
+
+/// Control frames of one interface arrive one after the other; each host obeys within its bounds.
+#[test]
+fn arrivals_of_control_frames_are_recorded() {
+    let keys = r#"guard = "60 us", signals = { reaction = "interface", frame_gap = "4 us" }"#;
+    let text = format!("{}[record]\nsignals = true\n", shuffle(6, 100 * PAYLOAD, keys));
+    let ran = run(&text, "slots", 1);
+    let of = |c| ran.column("signals", c);
+    let (time, host, opens, reaction) = (of("time_ps"), of("host"), of("opens"), of("reaction_ps"));
+    assert!(reaction.iter().all(|r| (2_000_000..=6_000_000).contains(r)), "{reaction:?}");
+    // As many as the summary counts, less those of gates that were not open, or not opened.
+    let opened = opens.iter().filter(|o| **o == 1).count();
+    assert_eq!(opened, ran.column("slots", "slot").len(), "each slot is opened once");
+    assert!(opens.len() as u64 <= ran.summary.control_messages["pfc"].messages);
+    // A frame of 84 B takes 67.2 ns, and 4 us pass before the next one.
+    let step = 67_200 + 4_000_000;
+    let mut gaps = 0;
+    for slot in time.iter().zip(&host).zip(&opens).filter(|o| *o.1 == 1).map(|o| o.0).collect::<Vec<_>>().windows(2) {
+        let ((a, first), (b, second)) = (slot[0], slot[1]);
+        if second > first && b - a < 60_000_000 {
+            assert_eq!(b - a, (second - first) * step, "hosts {first} and {second}");
+            gaps += 1;
+        }
+    }
+    assert!(gaps > 20, "{gaps}");
+    // Without the record there are no rows, and the same slots.
+    let without = run(&text.replace("[record]\nsignals = true\n", ""), "slots", 1);
+    assert!(without.column("signals", "host").is_empty());
+    assert_eq!(without.column("slots", "sent_bytes"), ran.column("slots", "sent_bytes"));
 }

@@ -57,7 +57,9 @@ fn a_shuffle_is_the_same_by_trains_and_by_packets() {
         (ONE_SWITCH, r#"mtu = "9000 B""#),
         (ONE_SWITCH, r#"switch.buffer.per_port = "160 kB""#),
         (ONE_SWITCH, r#"switch.forwarding = "cut_through""#),
+        (ONE_SWITCH, r#"switch = { ecn = "30 kB", buffer.shared = { memory = "100 kB", alpha = 1.0 } }"#),
         (TREE, ""),
+        (TREE, r#"switch.buffer.shared = { memory = "100 kB", alpha = 0.5 }"#),
     ] {
         for transport in ["raw", "datagrams"] {
             let text = scenario(topology, fabric, SHUFFLE, transport, SLOTS);
@@ -90,8 +92,27 @@ fn a_plan_that_keeps_nobody_apart_moves_packets_one_by_one() {
     }
 }
 
+/// Eight ports share room for five frames: packets of different ports are lost, although they never
+/// meet on a link.
+#[test]
+fn a_shared_buffer_that_is_too_small_loses_the_same_packets() {
+    for memory in ["8 kB", "4 kB"] {
+        let fabric = format!("switch.buffer.shared = {{ memory = \"{memory}\", alpha = 1.0 }}");
+        let text = scenario(ONE_SWITCH, &fabric, SHUFFLE, "raw", SLOTS);
+        let text = format!("{text}\n[window]\nmeasure = \"1 ms\"\ndrain = \"20 ms\"\n");
+        let dropped = run(&text, "slots", 1).summary.dropped_packets["buffer_full"];
+        assert!(dropped > 100, "{memory}: {dropped} packets are lost");
+        same(&text, 1);
+    }
+}
+
+/// The number of random scenarios: 48, or what `PROPTEST_CASES` says.
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(48)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), ..ProptestConfig::default() })]
     /// For any plan, whether it keeps its guarantee or not: with clock errors beyond a guard, or
     /// paths that cross, packets meet.
     #[test]
@@ -107,6 +128,8 @@ proptest! {
         signals in prop::sample::select(vec!["", r#", signals = { reaction = "immediate" }"#, r#", signals = { reaction = "interface" }"#]),
         fabric in prop::sample::select(vec![
             "", r#"switch.forwarding = "cut_through""#, r#"switch.buffer.per_port = "40 kB""#, r#"propagation = "20 us""#, r#"uplink_rate = "4 Gb/s""#,
+            r#"switch.buffer.shared = { memory = "12 kB", alpha = 1.0 }"#, r#"switch.buffer.shared = { memory = "60 kB", alpha = 0.5 }"#,
+            r#"switch = { ecn = "20 kB", buffer.shared = { memory = "1 MB", alpha = 1.0 } }"#,
         ]),
         workload in prop::sample::select(vec![
             r#"shuffle = { bytes = "300 kB" }"#,

@@ -364,7 +364,9 @@ impl World {
                     self.send(who, to, message);
                 }
                 Output::ReadBacklog(_) => {}
-                Output::Retune(_) | Output::Rates(_) => panic!("nothing here has circuits or rates"),
+                Output::Retune(_) | Output::Rates(_) | Output::Grants(_) => {
+                    panic!("nothing here has circuits, rates or timeslots")
+                }
                 Output::Log(event) => self.events.push(event),
                 Output::Open(opening) => {
                     let Address::Host(h) = who else { panic!("the controller has no gate") };

@@ -34,7 +34,7 @@ fn same_as_heap(steps: &[(u8, i64)], stretch: impl Fn(usize) -> i64) {
             assert_eq!(calendar.pop_before(END), expected, "step {i}");
             now = expected.map_or(now, |e| e.at.0);
         } else {
-            let phase = Phase::ALL[usize::from(op) % 7];
+            let phase = Phase::ALL[usize::from(op) % Phase::ALL.len()];
             // An arrival's slot is not kept.
             let slot = if phase == Phase::Arrive { 0 } else { i as u32 };
             let key = Key::new(phase, u32::from(op), slot);

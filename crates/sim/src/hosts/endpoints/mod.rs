@@ -398,7 +398,7 @@ impl Endpoints {
         self.ledger.arrived(&flow);
         let key = self.flows.insert(flow);
         if let SenderTransport::Tcp(sender) = &mut self.flows.get_mut(key).sender.transport {
-            if self.ledger.rtts.is_some() || self.longest_rtts.is_some() {
+            if self.ledger.records_round_trips() || self.longest_rtts.is_some() {
                 sender.keep_samples();
             }
             sender.limit_to(limit);

@@ -29,11 +29,12 @@ pub struct Options {
 
 impl Options {
     /// Keeps the options of an acknowledgement. Returns their place, or [`NO_OPTIONS`].
+    #[inline]
     pub fn keep(&mut self, ack: &Ack) -> u32 {
-        let Ack { sacks, window, timestamp_echo, .. } = *ack;
-        if sacks.is_empty() && window.is_none() && timestamp_echo.is_none() {
+        if ack.sacks.is_empty() && ack.window.is_none() && ack.timestamp_echo.is_none() {
             return NO_OPTIONS;
         }
+        let Ack { sacks, window, timestamp_echo, .. } = *ack;
         let options = AckOptions { sacks, window, timestamp_echo };
         if let Some(free) = self.free.pop() {
             self.entries[free as usize] = options;

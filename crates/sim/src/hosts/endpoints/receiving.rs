@@ -6,13 +6,46 @@
 
 use crate::engine::time::SimTime;
 use crate::hosts::endpoints::{
-    AckOptions, DATAGRAM_HEADER, Endpoints, FinishedFlow, HostAction, NotifyWhen, PacketEvent, Wire, path_hash,
+    AckOptions, DATAGRAM_HEADER, Endpoints, FinishedFlow, HostAction, NotifyWhen, PacketEvent, Transport, Wire,
+    path_hash,
 };
 use crate::hosts::flow::{FlowKey, ReceiverTransport, SenderTransport};
-use crate::network::packet::{Packet, flags};
+use crate::network::packet::{NO_OPTIONS, Packet, flags};
+use crate::record::round_trips::Reading;
 use timeplane_transport::{Ack, Arrival, RepairReport};
 
 impl Endpoints {
+    /// Whether arrivals are only counted, and no fate of a packet is noted.
+    #[inline(always)]
+    pub(crate) fn only_counts(&self) -> bool {
+        matches!(self.config.transport, Transport::Datagrams) && self.log.is_none()
+    }
+
+    /// A datagram of a flow arrives at its destination, where arrivals are [only
+    /// counted](Self::only_counts).
+    #[inline(always)]
+    pub(crate) fn count(&mut self, at: SimTime, key: FlowKey, destination: u32, bytes: u32) {
+        self.ledger.delivered(bytes);
+        self.flows.get_mut(key).in_flight -= 1;
+        self.datagram(at, key, destination, bytes);
+    }
+
+    #[inline(always)]
+    fn datagram(&mut self, at: SimTime, key: FlowKey, destination: u32, bytes: u32) {
+        let payload = u64::from(bytes - DATAGRAM_HEADER);
+        let flow = self.flows.get_mut(key);
+        flow.receiver.received += payload;
+        flow.receiver.last = flow.receiver.last.max(at.as_ps());
+        let over = flow.is_over();
+        self.ledger.received(at, destination, payload);
+        if self.notify == NotifyWhen::Received {
+            self.notify_received(key);
+        }
+        if over {
+            self.finish(key);
+        }
+    }
+
     /// A packet arrives at its destination, its last bit at `at`.
     #[inline(always)]
     pub fn receive(&mut self, at: SimTime, packet: Packet, wire: &mut impl Wire) {
@@ -24,22 +57,36 @@ impl Endpoints {
             log.push(PacketEvent { at, flow: flow.number, seq, bytes, flags, lost: false });
         }
         match flow.receiver.end.as_deref().map(|end| &end.transport) {
-            None => {
-                let payload = u64::from(packet.bytes - DATAGRAM_HEADER);
-                flow.receiver.received += payload;
-                flow.receiver.last = flow.receiver.last.max(at.as_ps());
-                let over = flow.is_over();
-                self.ledger.received(at, packet.destination, payload);
-                if self.notify == NotifyWhen::Received {
-                    self.notify_received(packet.flow);
-                }
-                if over {
-                    self.finish(packet.flow);
-                }
-            }
+            None => self.datagram(at, packet.flow, packet.destination, packet.bytes),
             Some(ReceiverTransport::Raw(_)) => self.frame(at, &packet, wire),
-            Some(ReceiverTransport::Tcp(..)) => self.segment(at, packet, wire),
+            Some(ReceiverTransport::Tcp(..)) => self.segment(at, &packet, wire),
         }
+    }
+
+    /// A datagram arrives ahead of the time of the run. Returns whether its flow is over, which the
+    /// caller must then [end](Self::end): flows end in the order of events.
+    #[inline]
+    pub(crate) fn receive_ahead(&mut self, at: SimTime, packet: &Packet) -> bool {
+        debug_assert!(self.notify == NotifyWhen::Never, "nothing reacts to an arrival");
+        self.ledger.delivered(packet.bytes);
+        let flow = self.flows.get_mut(packet.flow);
+        debug_assert!(flow.receiver.end.is_none(), "a datagram");
+        flow.in_flight -= 1;
+        if let Some(log) = &mut self.log {
+            let Packet { seq, bytes, flags, .. } = *packet;
+            log.push(PacketEvent { at, flow: flow.number, seq, bytes, flags, lost: false });
+        }
+        let payload = u64::from(packet.bytes - DATAGRAM_HEADER);
+        flow.receiver.received += payload;
+        flow.receiver.last = flow.receiver.last.max(at.as_ps());
+        let over = flow.is_over();
+        self.ledger.received(at, packet.destination, payload);
+        over
+    }
+
+    /// A flow ends, all of whose datagrams have been [received](Self::receive_ahead).
+    pub(crate) fn end(&mut self, key: FlowKey) {
+        self.finish(key);
     }
 
     /// Notes new bytes of a flow; notifies the engine of the last ones.
@@ -71,7 +118,7 @@ impl Endpoints {
     }
 
     #[inline(never)]
-    fn segment(&mut self, at: SimTime, packet: Packet, wire: &mut impl Wire) {
+    fn segment(&mut self, at: SimTime, packet: &Packet, wire: &mut impl Wire) {
         if packet.flags & flags::ACK != 0 {
             self.acknowledged(at, packet, wire);
         } else {
@@ -81,18 +128,21 @@ impl Endpoints {
 
     /// An acknowledgement arrives at a TCP sender.
     #[inline(always)]
-    fn acknowledged(&mut self, at: SimTime, packet: Packet, wire: &mut impl Wire) {
+    fn acknowledged(&mut self, at: SimTime, packet: &Packet, wire: &mut impl Wire) {
         let key = packet.flow;
         let flow = self.flows.get_mut(key);
         let SenderTransport::Tcp(sender) = &mut flow.sender.transport else { unreachable!("a TCP flow") };
-        let AckOptions { sacks, window, timestamp_echo } = self.options.take(packet.options);
         let has = |flag| packet.flags & flag != 0;
-        let ack = Ack { ack: packet.seq, sacks, window, timestamp_echo, ece: has(flags::ECE), syn: has(flags::SYN) };
+        let mut ack = Ack { ack: packet.seq, ece: has(flags::ECE), syn: has(flags::SYN), ..Ack::default() };
+        if packet.options != NO_OPTIONS {
+            let AckOptions { sacks, window, timestamp_echo } = self.options.take(packet.options);
+            ack = Ack { sacks, window, timestamp_echo, ..ack };
+        }
         sender.on_ack(at.on_perfect_clock(), &ack);
         let is_first_half = self.relays.contains_key(&key);
         for rtt in sender.take_samples() {
             if !is_first_half {
-                self.ledger.round_trip(at, rtt);
+                self.ledger.round_trip(at, Reading::Segment, rtt);
             }
             if let Some(least) = self.least_rtts.get_mut(&flow.number) {
                 *least = Some(least.map_or(rtt, |least| rtt.min(least)));
@@ -101,6 +151,9 @@ impl Endpoints {
                 let longest = longest.entry(flow.number).or_default();
                 *longest = rtt.max(*longest);
             }
+        }
+        if let Some(rtt) = sender.take_acknowledgement_sample().filter(|_| !is_first_half) {
+            self.ledger.round_trip(at, Reading::Acknowledgement, rtt);
         }
         if sender.is_done() {
             if flow.sender.queued {
@@ -114,10 +167,11 @@ impl Endpoints {
 
     /// A data segment arrives at a TCP receiver.
     #[inline(always)]
-    fn data_segment(&mut self, at: SimTime, packet: Packet, wire: &mut impl Wire) {
+    fn data_segment(&mut self, at: SimTime, packet: &Packet, wire: &mut impl Wire) {
         let key = packet.flow;
         let header = self.config.transport.header();
-        let side = &mut self.flows.get_mut(key).receiver;
+        let flow = self.flows.get_mut(key);
+        let (number, side) = (flow.number, &mut flow.receiver);
         let Some(ReceiverTransport::Tcp(receiver, _)) = side.end.as_deref_mut().map(|end| &mut end.transport) else {
             unreachable!("a TCP flow")
         };
@@ -137,9 +191,11 @@ impl Endpoints {
         if new > 0 {
             side.last = at.as_ps();
             // The bytes of a split connection's first half are still under way.
-            if !self.relays.contains_key(&key) {
+            let is_end = !self.relays.contains_key(&key);
+            if is_end {
                 self.ledger.received(at, packet.destination, new);
             }
+            self.ledger.in_order(at, number, delivered, is_end);
             self.notify_received(key);
         }
         self.rearm_receiver(key, wire);

@@ -215,6 +215,10 @@ impl Endpoints {
         if let Some(timestamp) = segment.timestamp {
             packet.options = timestamp;
         }
+        if let Some(round_trips) = self.ledger.round_trips.as_mut().filter(|_| !segment.retransmission && !segment.syn)
+        {
+            round_trips.sent(at, flow.number, segment.seq + u64::from(segment.len));
+        }
         self.ledger.sent(packet.bytes);
         Some(packet)
     }

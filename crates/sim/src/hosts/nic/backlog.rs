@@ -12,7 +12,8 @@ use timeplane_model::{Backlog, BacklogEntry, Burst, Bytes, Class, CoflowBacklog,
 use timeplane_protocol::Detail;
 
 impl Nic {
-    /// The backlog in wire bytes by destination, in this detail.
+    /// The backlog in wire bytes by destination, in this detail. Flow by flow, bytes by destination
+    /// are left out: an agent adds up those of flows.
     pub fn backlog(
         &self,
         now: SimTime,
@@ -21,6 +22,14 @@ impl Nic {
         detail: Detail,
         ends: &Endpoints,
     ) -> Backlog {
+        if detail == Detail::Bursts {
+            let bursts = self.bursts(now, link, ahead, ends);
+            if !bursts.is_empty() {
+                let mut backlog = Backlog::new(Vec::new());
+                backlog.bursts = bursts;
+                return backlog;
+            }
+        }
         let entry = |(destination, (_, bytes))| BacklogEntry {
             destination: HostId(destination),
             bytes: Bytes::new(bytes),
@@ -44,8 +53,7 @@ impl Nic {
         });
         let mut backlog = Backlog::new(waiting.chain(owed).map(entry).collect());
         match detail {
-            Detail::Destinations => {}
-            Detail::Bursts => backlog.bursts = self.bursts(now, link, ahead, ends),
+            Detail::Destinations | Detail::Bursts => {}
             Detail::Coflows => backlog = backlog.with_coflows(self.coflows(now, link, ends)),
         }
         backlog
@@ -70,7 +78,7 @@ impl Nic {
 
     /// The backlog flow by flow, in the order in which it will leave its queue.
     fn bursts(&self, now: SimTime, link: &LinkState, ahead: Duration, ends: &Endpoints) -> Vec<Burst> {
-        let mut bursts: Vec<Burst> = Vec::new();
+        let mut bursts: Vec<Burst> = Vec::with_capacity(self.queues.len());
         for (&(destination, class), queue) in &self.queues {
             let mut add = |since: SimTime, packets: u64, bytes: u64| {
                 let burst = Burst {

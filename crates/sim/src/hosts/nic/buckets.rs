@@ -9,15 +9,11 @@ use crate::hosts::nic::opening::take_path;
 use crate::hosts::nic::{GateOpening, QueueId};
 use crate::network::packet::Packet;
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap};
-use std::ops::Bound::{Excluded, Unbounded};
+use std::collections::BinaryHeap;
 use timeplane_model::{Bytes, Duration, Rate};
 
 /// A queue, and whether its rate came by a signal.
 type Key = (QueueId, bool);
-
-/// Orders after all others of its time.
-const LAST: Key = ((u32::MAX, u8::MAX), true);
 
 /// The new rate of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,15 +119,21 @@ impl Bucket {
             // more at a higher rate.
             let overdue = (now - old.eligible).as_ps().unsigned_abs();
             let (before, rate) = (old.rate.as_bps(), self.rate.as_bps());
-            let since = match overdue.checked_mul(before) {
-                _ if rate <= before => overdue,
-                Some(bits) => bits / rate,
-                None => (u128::from(overdue) * u128::from(before) / u128::from(rate)) as u64,
-            };
+            let since = if rate <= before { overdue } else { part(overdue, before, rate) };
             self.eligible = now - Duration::from_ps(since as i64);
         }
         Some(self)
     }
+}
+
+/// `whole * a / b`, rounded down, where a is less than b.
+fn part(whole: u64, a: u64, b: u64) -> u64 {
+    if let Some(product) = whole.checked_mul(a) {
+        return product / b;
+    }
+    // Dividing 128 bits takes much longer than dividing 64 bits twice.
+    let rest = (whole % b).checked_mul(a).map(|product| product / b);
+    rest.map_or_else(|| (u128::from(whole) * u128::from(a) / u128::from(b)) as u64, |rest| whole / b * a + rest)
 }
 
 /// All rates of an interface.
@@ -142,8 +144,11 @@ pub(super) struct Buckets {
     /// The first time at which a bucket may send, and its place in `all`. All buckets of queues
     /// with a backlog are here until they are over. Entries that no longer hold leave late.
     ready: BinaryHeap<Reverse<(SimTime, u32)>>,
-    /// Buckets that owe, by the time when they have paid.
-    owing: BTreeSet<(SimTime, Key)>,
+    /// Buckets that owe, in the order of the times when they have paid. They are few.
+    owing: Vec<(SimTime, Key)>,
+    /// Packets for which a bucket that comes too late keeps its credit, besides the one that it
+    /// sends.
+    pub kept: u32,
 }
 
 impl Buckets {
@@ -165,7 +170,7 @@ impl Buckets {
         let at = self.find(key);
         let old = at.ok().map(|i| self.all[i]);
         if let Some(old) = old.filter(|old| old.owes) {
-            self.owing.remove(&(old.eligible, key));
+            self.owes_no_more((old.eligible, key));
         }
         let replaced = new.replaces(now, old.as_ref(), has_backlog);
         match (at, replaced) {
@@ -184,7 +189,20 @@ impl Buckets {
             (Err(_), None) => {}
         }
         if let Some(new) = replaced.filter(|new| new.owes) {
-            self.owing.insert((new.eligible, key));
+            self.owes((new.eligible, key));
+        }
+    }
+
+    /// A bucket owes until this time.
+    fn owes(&mut self, debt: (SimTime, Key)) {
+        if let Err(at) = self.owing.binary_search(&debt) {
+            self.owing.insert(at, debt);
+        }
+    }
+
+    fn owes_no_more(&mut self, debt: (SimTime, Key)) {
+        if let Ok(at) = self.owing.binary_search(&debt) {
+            self.owing.remove(at);
         }
     }
 
@@ -192,14 +210,54 @@ impl Buckets {
     pub fn pace_all(
         &mut self,
         now: SimTime,
-        updates: &[RateUpdate],
+        mut updates: impl Iterator<Item = RateUpdate> + Clone,
+        has_backlog: impl Fn(QueueId) -> bool,
+        spare: &mut Vec<Bucket>,
+    ) {
+        // Mostly every queue keeps its place.
+        let mut place = 0;
+        loop {
+            let these = updates.clone();
+            let Some(update) = updates.next() else { break };
+            let new = Bucket::by_clock(now, update);
+            while self.all.get(place).is_some_and(|old| old.key() < new.key()) {
+                place += 1;
+            }
+            let old = self.all.get_mut(place).filter(|old| old.key() == new.key());
+            match (new.replaces(now, old.as_deref(), &has_backlog), old) {
+                (Some(new), Some(old)) => *old = new,
+                (None, None) => {}
+                (Some(_), None) | (None, Some(_)) => {
+                    self.insert_all(now, these, place, &has_backlog, spare);
+                    break;
+                }
+            }
+        }
+        debug_assert!(self.all.is_sorted_by(|a, b| a.key() < b.key()), "rates come in the order of queues");
+        self.list_all();
+        let mut owing = std::mem::take(&mut self.owing);
+        owing.retain_mut(|(at, key)| {
+            let bucket = self.get(*key);
+            *at = bucket.map_or(*at, |bucket| bucket.eligible);
+            bucket.is_some()
+        });
+        owing.sort_unstable();
+        self.owing = owing;
+    }
+
+    /// Replaces the rates of queues that come behind the first `kept` buckets.
+    fn insert_all(
+        &mut self,
+        now: SimTime,
+        updates: impl Iterator<Item = RateUpdate>,
+        mut kept: usize,
         has_backlog: impl Fn(QueueId) -> bool,
         spare: &mut Vec<Bucket>,
     ) {
         spare.clear();
-        let mut kept = 0;
+        spare.extend_from_slice(&self.all[..kept]);
         for update in updates {
-            let new = Bucket::by_clock(now, *update);
+            let new = Bucket::by_clock(now, update);
             let key = new.key();
             let begin = kept;
             while self.all.get(kept).is_some_and(|old| old.key() < key) {
@@ -212,13 +270,6 @@ impl Buckets {
         }
         spare.extend_from_slice(&self.all[kept..]);
         std::mem::swap(&mut self.all, spare);
-        debug_assert!(self.all.is_sorted_by(|a, b| a.key() < b.key()), "rates come in the order of queues");
-        self.list_all();
-        for (_, key) in std::mem::take(&mut self.owing) {
-            if let Some(bucket) = self.get(key) {
-                self.owing.insert((bucket.eligible, key));
-            }
-        }
     }
 
     /// Whether [`pace_all`](Self::pace_all) takes less time than `updates` calls of
@@ -285,15 +336,14 @@ impl Buckets {
     /// were any.
     pub fn settle(&mut self, now: SimTime) -> bool {
         let mut any = false;
-        while self.owing.first().is_some_and(|(at, _)| *at <= now) {
-            let mut due = self.owing.range(..=(now, LAST));
-            let paid = due.find(|(_, key)| self.get(*key).is_some_and(|b| !b.filled && !b.is_over(now)));
-            let Some(&(at, key)) = paid else { break };
-            self.owing.remove(&(at, key));
-            if let Ok(i) = self.find(key) {
+        let due = self.owing.iter().take_while(|(at, _)| *at <= now).count();
+        for place in (0..due).rev() {
+            let Ok(i) = self.find(self.owing[place].1) else { continue };
+            if !self.all[i].filled && !self.all[i].is_over(now) {
                 self.all[i].owes = false;
+                self.owing.remove(place);
+                any = true;
             }
-            any = true;
         }
         any
     }
@@ -340,10 +390,8 @@ impl Buckets {
             }
             first => first,
         };
-        let paid = self
-            .owing
-            .range((Excluded((now, LAST)), Unbounded))
-            .find(|(_, key)| self.get(*key).is_some_and(|b| !b.filled && !b.is_over(now)));
+        let mut later = self.owing.iter().skip_while(|(at, _)| *at <= now);
+        let paid = later.find(|(_, key)| self.get(*key).is_some_and(|b| !b.filled && !b.is_over(now)));
         let earliest = |a: SimTime, b: Option<SimTime>| b.map_or(a, |b| a.min(b));
         earliest(earliest(wait, next.map(|next| next.0)), paid.map(|paid| paid.0))
     }
@@ -356,24 +404,27 @@ impl Buckets {
         let found = first.filter(|&at| self.all[at].key() == key).or_else(|| self.find(key).ok());
         let Some(at) = found else { return };
         let bucket = &mut self.all[at];
-        if bucket.owes {
-            self.owing.remove(&(bucket.eligible, key));
-        }
-        // Where another packet was in the way, the bucket has drained meanwhile. It never holds
-        // more than the credit of one packet.
+        let owed = bucket.owes.then_some((bucket.eligible, key));
+        // Where another packet was in the way, the bucket has drained meanwhile. It keeps the
+        // credit for what it is late by, up to its depth.
         let line = bucket.rate.time_for(wire);
-        let since = if now - bucket.eligible < line { bucket.eligible } else { now };
+        let kept = Duration::from_ps(line.as_ps().saturating_mul(i64::from(self.kept)));
+        let late = now - bucket.eligible;
+        let since = if late < line + kept { bucket.eligible } else { now - kept };
         let before = std::mem::replace(&mut bucket.eligible, since + line);
         bucket.owes = last;
         bucket.listed &= before == bucket.eligible;
+        let eligible = bucket.eligible;
+        if let Some(debt) = owed {
+            self.owes_no_more(debt);
+        }
         if last {
-            self.owing.insert((bucket.eligible, key));
-            return;
+            return self.owes((eligible, key));
         }
         match self.ready.peek_mut() {
             Some(mut first) if first.0 == (before, at as u32) => {
-                first.0.0 = bucket.eligible;
-                bucket.listed = true;
+                first.0.0 = eligible;
+                self.all[at].listed = true;
             }
             first => {
                 drop(first);
@@ -389,7 +440,7 @@ impl Buckets {
 
     /// When the first bucket that owes has paid.
     pub fn next_drain(&self) -> Option<SimTime> {
-        self.owing.first().map(|(at, _)| *at)
+        self.owing.first().map(|owed| owed.0)
     }
 }
 
@@ -397,10 +448,11 @@ impl Buckets {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::collections::BTreeSet;
 
-    /// The definition: all rates are searched for everything.
+    /// The definition: all rates are searched for everything. The number is [`Buckets::kept`].
     #[derive(Default)]
-    struct Simple(Vec<Bucket>);
+    struct Simple(Vec<Bucket>, i64);
 
     impl Simple {
         fn pace(&mut self, now: SimTime, mut new: Bucket) {
@@ -465,9 +517,19 @@ mod tests {
         fn sent(&mut self, now: SimTime, at: usize, wire: Bytes, last: bool) {
             let bucket = &mut self.0[at];
             let line = bucket.rate.time_for(wire);
-            let since = if now - bucket.eligible < line { bucket.eligible } else { now };
-            bucket.eligible = since + line;
+            let late = now - bucket.eligible;
+            let kept = if late < line * (self.1 + 1) { late } else { line * self.1 };
+            bucket.eligible = now - kept + line;
             bucket.owes = last;
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_part_is_rounded_down_once(whole in any::<u64>(), a in any::<u64>(), b in 1..u64::MAX, shift in 0..64u32) {
+            let (a, b) = ((a % b) >> shift, (b >> shift).max((a % b) >> shift).saturating_add(1));
+            let expected = u128::from(whole) * u128::from(a) / u128::from(b);
+            prop_assert_eq!(u128::from(part(whole, a, b)), expected);
         }
     }
 
@@ -510,12 +572,33 @@ mod tests {
         prop::collection::vec((prop_oneof![1 => Just(0i64), 4 => 0i64..120], step), 0..80)
     }
 
+    /// A bucket that others have delayed by some packets sends these at once, up to its depth.
+    #[test]
+    fn a_late_bucket_catches_up_within_its_depth() {
+        let (wire, rate) = (Bytes::new(1000), Rate::mbps(8)); // a packet in 1 ms
+        let packets = |n: i64| Duration::from_ms(n);
+        for (depth, late, at_once) in [(1, 0, 1), (1, 3, 1), (2, 1, 2), (2, 5, 2), (4, 2, 3), (4, 9, 4)] {
+            let mut buckets = Buckets { kept: depth - 1, ..Buckets::default() };
+            let update = RateUpdate { queue: (0, 0), rate, until: SimTime::MAX };
+            buckets.pace(SimTime::ZERO, Bucket::by_clock(SimTime::ZERO, update), |_| true);
+            let now = SimTime::ZERO + packets(late);
+            let mut sent = 0;
+            while let Some(bucket) = buckets.next(now, 0) {
+                buckets.sent(now, &bucket, wire, false);
+                sent += 1;
+            }
+            assert_eq!(sent, at_once, "depth {depth}, {late} packets late");
+            assert_eq!(buckets.next_time(now, SimTime::MAX, 0), now + packets(1), "then at the rate again");
+        }
+    }
+
     proptest! {
         /// Whatever happens, the same bucket sends next, and at the same time.
         #[test]
-        fn the_next_bucket_is_that_of_a_search_of_all(steps in steps()) {
+        fn the_next_bucket_is_that_of_a_search_of_all(steps in steps(), kept in 0u32..3) {
             let us = |n: i64| Duration::from_us(n);
-            let (mut now, mut simple, mut buckets) = (SimTime::ZERO, Simple::default(), Buckets::default());
+            let (mut now, mut simple) = (SimTime::ZERO, Simple(Vec::new(), kept.into()));
+            let mut buckets = Buckets { kept, ..Buckets::default() };
             let (mut queues, mut paused, mut spare) = (BTreeSet::new(), 0u8, Vec::new());
             for (wait, step) in steps {
                 now = now + us(wait);
@@ -536,7 +619,7 @@ mod tests {
                             }
                         }
                         if at_once {
-                            buckets.pace_all(now, &updates, |q| queues.contains(&q), &mut spare);
+                            buckets.pace_all(now, updates.iter().copied(), |q| queues.contains(&q), &mut spare);
                         }
                     }
                     Step::Fill(queue) => {
@@ -577,6 +660,7 @@ mod tests {
                 prop_assert_eq!(&found, &simple.0);
                 prop_assert!(buckets.all.iter().all(|b| b.filled == queues.contains(&b.queue)));
                 let owing: BTreeSet<_> = simple.0.iter().filter(|b| b.owes).map(|b| (b.eligible, b.key())).collect();
+                let owing: Vec<_> = owing.into_iter().collect();
                 prop_assert_eq!(&buckets.owing, &owing);
                 prop_assert_eq!(buckets.next_drain(), owing.first().map(|o| o.0));
                 prop_assert!(buckets.owing().all(|b| b.owes));

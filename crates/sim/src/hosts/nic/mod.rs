@@ -14,11 +14,13 @@ mod opening;
 mod queue;
 
 pub use buckets::{Bucket, RateUpdate};
+use opening::take_path;
 pub use opening::{GateOpening, Train};
 
 use crate::engine::time::SimTime;
 use crate::hosts::endpoints::{BACKGROUND, Endpoints, Offer, Timers};
 use crate::hosts::flow::FlowKey;
+use crate::hosts::pauses::Held;
 use crate::hosts::turns::Quanta;
 use crate::network::link::LinkState;
 use crate::network::packet::Packet;
@@ -44,6 +46,8 @@ pub struct Nic {
     gated: bool,
     /// The turns of flows within a queue, where these do not send first come, first served.
     turns: Option<Quanta>,
+    /// Whether flows of a queue that do not take turns send in the order of what they hold.
+    shortest_first: bool,
     queues: BTreeMap<QueueId, Queue>,
     /// Queues in the order in which their first packet or flow came, where that decides. Entries
     /// that no longer hold are passed over.
@@ -55,6 +59,8 @@ pub struct Nic {
     train: Option<Train>,
     /// Classes that the network has paused, one bit each.
     paused: u8,
+    /// Packets that may not start, by the host's own pauses. Nothing is held behind gates.
+    pub held: Held,
     /// When an event serves it next; later pending events are stale.
     pub armed: SimTime,
     /// The queue of the current burst, and the remaining bytes of the burst.
@@ -108,12 +114,14 @@ impl Nic {
             spec,
             gated,
             turns,
+            shortest_first: false,
             queues: BTreeMap::new(),
             order: BinaryHeap::new(),
             openings: vec![],
             rates: Buckets::default(),
             train: None,
             paused: 0,
+            held: Held::default(),
             armed: SimTime::MAX,
             burst: None,
             last: (u32::MAX, u8::MAX),
@@ -133,6 +141,16 @@ impl Nic {
     /// Leaves the backlog of a class out of reports.
     pub fn leave_unreported(&mut self, class: u8) {
         self.unreported = Some(class);
+    }
+
+    /// Lets flows of a queue that hold their bytes send in the order of what they hold.
+    pub fn shortest_first(&mut self) {
+        self.shortest_first = true;
+    }
+
+    /// Gives the buckets of rates a depth of this many packets; at least 1.
+    pub fn deepen(&mut self, packets: u32) {
+        self.rates.kept = packets - 1;
     }
 
     /// Counts the bytes that arrive from now on.
@@ -204,9 +222,15 @@ impl Nic {
         if std::mem::replace(&mut flow.sender.queued, true) {
             return false;
         }
-        self.arrives(destination, ends.unsent(key, link).1);
+        let holds = |key| ends.unsent(key, link).1;
+        self.arrives(destination, holds(key));
+        let shortest_first = self.shortest_first;
         let queue = self.queue((destination, class));
-        queue.push(now, key, class, None);
+        if shortest_first {
+            queue.push_in_order(now, key, holds);
+        } else {
+            queue.push(now, key, class, None);
+        }
         let alone = queue.len() == 1;
         self.list((destination, class));
         alone
@@ -275,13 +299,18 @@ impl Nic {
     }
 
     /// Replaces the rates of queues by the clock, in their order. `spare` is a buffer.
-    pub fn pace(&mut self, now: SimTime, updates: &[RateUpdate], spare: &mut Vec<Bucket>) {
+    pub fn pace(
+        &mut self,
+        now: SimTime,
+        updates: impl ExactSizeIterator<Item = RateUpdate> + Clone,
+        spare: &mut Vec<Bucket>,
+    ) {
         let has_backlog = |queue| self.queues.contains_key(&queue);
         if self.rates.are_many(updates.len()) {
             return self.rates.pace_all(now, updates, has_backlog, spare);
         }
         for update in updates {
-            self.rates.pace(now, Bucket::by_clock(now, *update), has_backlog);
+            self.rates.pace(now, Bucket::by_clock(now, update), has_backlog);
         }
     }
 
@@ -314,6 +343,11 @@ impl Nic {
         let opening = openings.next().filter(|w| w.is_open(now) && w.rate.is_none())?;
         let queue = self.queues.get(&opening.queue).filter(|_| openings.next().is_none())?;
         Some((opening, queue.only()?))
+    }
+
+    /// The flow of a queue that sends next, if that is certain.
+    pub fn first_flow(&self, queue: QueueId) -> Option<FlowKey> {
+        self.queues.get(&queue)?.only()
     }
 
     /// A train leaves through the open gate.
@@ -428,6 +462,30 @@ impl Nic {
         if wait == SimTime::MAX { Served::Idle } else { Served::Wait(wait) }
     }
 
+    /// Takes the packet that leaves in a timeslot from `now` until `until`, if the timeslot alone
+    /// decides what is sent until the packet has left: the packet, the flow that it has emptied, and
+    /// whether its queue is empty. No gate is open or will open by itself.
+    #[expect(clippy::too_many_arguments, reason = "the parts that a packet's departure touches, each by itself")]
+    pub fn take_in_timeslot(
+        &mut self,
+        now: SimTime,
+        queue: QueueId,
+        path: u16,
+        until: SimTime,
+        link: &LinkState,
+        ends: &mut Endpoints,
+        timers: &mut impl Timers,
+    ) -> Option<(Packet, Option<FlowKey>, bool)> {
+        let free = self.paused == 0 && !self.held.any() && self.rates.is_empty() && self.background.is_none();
+        if !free || self.is_stopped() || self.openings.iter().any(|w| !w.is_over(now)) {
+            return None;
+        }
+        let largest = link.payload_within(link.rate().bytes_in(until - now).get());
+        let Taken { mut packet, emptied, last } = self.take(now, queue, largest, link, ends, timers)?;
+        take_path(path, &mut packet);
+        Some((packet, emptied, last))
+    }
+
     /// Serves the background queues outside of all gates: the packet, or when one may be sent.
     fn serve_background(
         &mut self,
@@ -476,12 +534,15 @@ impl Nic {
     fn choose(&mut self) -> Option<QueueId> {
         // A withdrawn queue has no burst to finish.
         self.burst = self.burst.filter(|b| self.queues.contains_key(&b.0));
-        if let Some((queue, _)) = self.burst.filter(|b| self.may_send(b.0)) {
+        let may_send = |q: &(&QueueId, &Queue)| {
+            self.may_send(*q.0) && (!self.held.any() || q.1.since_besides(self.held).is_some())
+        };
+        let burst = self.burst.and_then(|b| self.queues.get_key_value(&b.0)).filter(may_send);
+        if let Some((&queue, _)) = burst {
             return Some(queue);
         }
-        let may_send = |q: &(&QueueId, &Queue)| self.may_send(*q.0);
         match self.discipline() {
-            Discipline::Fifo if self.paused == 0 => loop {
+            Discipline::Fifo if self.paused == 0 && !self.held.any() => loop {
                 let &Reverse((since, id)) = self.order.peek()?;
                 if self.queues.get(&id).is_some_and(|queue| queue.since() == Some(since)) {
                     return Some(id);
@@ -490,7 +551,7 @@ impl Nic {
             },
             Discipline::Fifo => {
                 let queues = self.queues.iter().filter(may_send);
-                queues.filter_map(|(&d, q)| Some((q.since()?, d))).min().map(|x| x.1)
+                queues.filter_map(|(&d, q)| Some((q.since_besides(self.held)?, d))).min().map(|x| x.1)
             }
             // A fair queue without gates is not a `Nic`, so it never comes here.
             Discipline::FairQueue | Discipline::RoundRobin => {
@@ -512,11 +573,12 @@ impl Nic {
     ) -> Option<Taken> {
         let queue = self.queues.get_mut(&id)?;
         let mut emptied = None;
-        let packet = if let Some((_, packet)) = queue.packets.front() {
-            if packet.bytes > largest {
+        let first = queue.packets.iter().position(|p| !self.held.stops(&p.1));
+        let packet = if let Some(first) = first {
+            if queue.packets[first].1.bytes > largest {
                 return None;
             }
-            queue.packets.pop_front().map(|p| p.1)
+            queue.packets.remove(first).map(|p| p.1)
         } else {
             match &mut queue.flows {
                 Flows::InOrder(flows) => {

@@ -6,6 +6,7 @@
 use crate::engine::time::SimTime;
 use crate::hosts::endpoints::{Endpoints, HandedOver, Timers};
 use crate::hosts::flow::FlowKey;
+use crate::hosts::pauses::Held;
 use crate::hosts::turns::{Quanta, Turns, Waiting};
 use crate::network::link::LinkState;
 use crate::network::packet::Packet;
@@ -70,6 +71,16 @@ impl Queue {
         }
     }
 
+    /// As [`since`](Self::since), of packets and flows that are not held.
+    pub fn since_besides(&self, held: Held) -> Option<SimTime> {
+        if !held.any() {
+            return self.since();
+        }
+        let packet = self.packets.iter().find(|p| !held.stops(&p.1)).map(|p| p.0);
+        let flow = self.flows().map(|f| f.0).min().filter(|_| !held.data);
+        packet.into_iter().chain(flow).min()
+    }
+
     /// All flows with the times at which they came, in the order in which they send next.
     pub fn flows(&self) -> impl Iterator<Item = (SimTime, FlowKey)> + '_ {
         let (in_order, in_turn) = match &self.flows {
@@ -92,6 +103,19 @@ impl Queue {
         match &mut self.flows {
             Flows::InOrder(flows) => flows.push_back((since, flow)),
             Flows::InTurn(turns) => turns.join(since, flow, class, credit),
+        }
+    }
+
+    /// Adds a flow that is not here behind those that hold no more than it; flows in turn keep to
+    /// their turns. Only the first flow sends, so the others' order stays right.
+    pub fn push_in_order(&mut self, since: SimTime, flow: FlowKey, holds: impl Fn(FlowKey) -> u64) {
+        match &mut self.flows {
+            Flows::InOrder(flows) => {
+                let own = holds(flow);
+                let place = flows.partition_point(|f| holds(f.1) <= own);
+                flows.insert(place, (since, flow));
+            }
+            Flows::InTurn(turns) => turns.join(since, flow, 0, None),
         }
     }
 

@@ -5,11 +5,16 @@
 //! rate a link has. It shares the hosts' endpoints with the engine under test, and nothing of the
 //! network.
 
+mod by_input;
 mod gates;
+mod host_lines;
 mod in_turn;
+mod pfc;
 
 pub use gates::{Gate, Gates, Kind};
 
+use by_input::ByInput;
+use host_lines::HostLine;
 use in_turn::InTurn;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
@@ -35,8 +40,11 @@ enum What {
     Depart(u32, u32),
     /// A packet may be acted on at the far end of a link.
     Arrive(u32, u32),
-    /// A packet that came over this link has passed the switch and joins an output queue.
+    /// A packet that came over this link, with this number, has passed the switch and joins an
+    /// output queue.
     Join(u32, u32, u32),
+    /// A packet has spent its time within a host, at the end of a link.
+    Pass(u32, u32),
     Start(u32),
     Report(u32, u32),
     /// A gate opens.
@@ -82,6 +90,9 @@ struct Port {
     /// With PFC: the packet that leaves, the priorities that may not send, the bytes held by
     /// priority of the link's input, the priorities to pause, and those that the sender knows of.
     leaving: Option<Held>,
+    /// With memories of inputs: what waits by input, and the bytes held of the link's input.
+    by_input: ByInput,
+    stored: u64,
     obeys: u8,
     held: [u64; 8],
     asked: u8,
@@ -111,6 +122,8 @@ pub struct Reference {
     pub fair: bool,
     /// When hosts may send, if gates decide.
     pub gates: Option<Gates>,
+    /// The hosts' own time, by link.
+    host_lines: BTreeMap<u32, HostLine>,
     /// Packets that hosts handed over while they could not send.
     refused: Vec<(u32, &'static str, Packet)>,
     reports: BTreeMap<(u32, u32), (u32, RepairReport)>,
@@ -138,6 +151,7 @@ impl Reference {
             pfc: None,
             fair: false,
             gates: None,
+            host_lines: BTreeMap::new(),
             refused: Vec::new(),
             reports: BTreeMap::new(),
             report_sequence: 0,
@@ -203,6 +217,7 @@ impl Reference {
                 What::Send(host) if self.gates.is_some() && host < self.fabric.hosts() => self.serve_gates(host, ends),
                 What::Send(host) if self.fair && host < self.fabric.hosts() => self.serve_in_turn(host, ends),
                 What::Gate(gate) => self.gate_opens(gate, ends, arrivals.len()),
+                What::Send(key) if self.has_memories() => self.serve_by_input(key - self.fabric.hosts()),
                 What::Send(key) => {
                     let uplink = |h| self.fabric.uplink(HostId(h)).0;
                     self.serve(key.checked_sub(self.fabric.hosts()).unwrap_or_else(|| uplink(key)), ends);
@@ -210,16 +225,18 @@ impl Reference {
                 What::Depart(link, generation) => {
                     if self.ports[link as usize].generation == generation {
                         self.ports[link as usize].departure = None;
-                        self.next(link, ends);
+                        if self.is_by_input(link) { self.left(link) } else { self.next(link, ends) }
                     }
                 }
                 What::Arrive(link, id) => self.arrive(link, id, ends),
-                What::Join(from, out, id) => {
+                What::Pass(link, id) => self.pass(link, id, ends),
+                What::Join(from, id, out) => {
                     let waiting = self.joining.get_mut(&(from, out)).unwrap();
                     if waiting.front().is_some_and(|w| w.2 == id) {
                         let (packet, whole, _) = waiting.pop_front().unwrap();
+                        let from = from % self.ports.len() as u32;
                         let wire = self.fabric.link(LinkId(from)).spec.framing.wire(packet.bytes);
-                        let held = self.pfc.map(|_| (from, packet.class(), wire));
+                        let held = (self.pfc.is_some() || self.has_memories()).then(|| (from, packet.class(), wire));
                         self.join(out, packet, whole, held, ends);
                     }
                 }
@@ -348,22 +365,6 @@ impl Reference {
         }
     }
 
-    /// Lets switches pause. Called before the run.
-    pub fn pause(&mut self, mtu: u32) {
-        self.pfc = Some(mtu);
-    }
-
-    /// Where an input pauses, where it resumes, and how much it holds.
-    fn bounds(&self, link: u32) -> (u64, u64, u64) {
-        let at = self.fabric.link(LinkId(link));
-        let pfc = self.fabric.switch(at.to).unwrap().pfc.unwrap();
-        let (rate, mtu) = (at.spec.rate.as_bps() as f64, self.pfc.unwrap());
-        let frame = u64::from(at.spec.framing.wire(mtu));
-        let flying = (at.spec.propagation * 2 + pfc.reaction).as_secs_f64() * rate / 8.0;
-        let headroom = pfc.headroom.map_or((flying - 1e-6).ceil() as u64 + 2 * frame + 84, Bytes::get);
-        (pfc.pause_at.get() - frame, pfc.resume_at.get(), pfc.pause_at.get() + headroom)
-    }
-
     /// A free port sends its news, or the first packet of the first priority that may go. A host's
     /// interface takes the packet that came first.
     fn serve(&mut self, link: u32, ends: &mut Endpoints) {
@@ -429,23 +430,6 @@ impl Reference {
         self.begin(link, ends);
     }
 
-    /// A packet comes to a switch with PFC. `false` if there is no room for it.
-    fn take(&mut self, link: u32, packet: &Packet, wire: u32, ends: &mut Endpoints) -> bool {
-        let (pause_above, _, most) = self.bounds(link);
-        let priority = packet.class();
-        let input = &mut self.ports[link as usize];
-        let held = &mut input.held[usize::from(priority)];
-        if *held + u64::from(wire) > most {
-            return false;
-        }
-        *held += u64::from(wire);
-        if *held > pause_above && input.asked & 1 << priority == 0 {
-            input.asked |= 1 << priority;
-            self.begin(link ^ 1, ends);
-        }
-        true
-    }
-
     fn at(&mut self, at: i64, what: What) {
         self.heap.push(Reverse((at, what)));
     }
@@ -477,7 +461,7 @@ impl Reference {
     fn backlog(&self, link: u32) -> i64 {
         let port = &self.ports[link as usize];
         let mut free = port.departure.unwrap_or(self.now);
-        for w in &port.queue {
+        for w in port.queue.iter().chain(port.by_input.all()) {
             free = (free + self.line(link, w.wire)).max(w.whole);
         }
         free - self.now
@@ -496,7 +480,7 @@ impl Reference {
         if let Some(switch) = self.fabric.switch(from).copied() {
             let backlog = self.backlog(link);
             let fits = match switch.buffer {
-                Buffer::Unbounded => true,
+                Buffer::Unbounded | Buffer::PerInput(_) => true,
                 Buffer::PerPort(limit) => backlog + self.line(link, wire) <= rate.time_for(limit).as_ps(),
                 Buffer::Shared { memory, alpha } => {
                     let ports = (0..self.ports.len() as u32).filter(|&l| self.fabric.link(LinkId(l)).from == from);
@@ -513,6 +497,9 @@ impl Reference {
             if marks && packet.flags & flags::ECT != 0 {
                 packet.flags |= flags::CE;
             }
+        }
+        if self.is_by_input(link) {
+            return self.queue_by_input(link, Waiting { packet, wire, whole, since: 0, held });
         }
         // With PFC, bits go wrong when they are sent.
         if self.pfc.is_none() {
@@ -590,9 +577,18 @@ impl Reference {
             let why = if to.0 < self.fabric.hosts() { "host_down" } else { "switch_down" };
             return self.lose(link, why, packet, ends);
         }
+        if !self.waits_in_host(link, packet, wire) {
+            self.go_on([link; 2], packet, wire, ends);
+        }
+    }
+
+    /// A packet has come over a link, and is not within a host. Those of one instant join their
+    /// queues in the `order` of links, and after them those that were within a host.
+    fn go_on(&mut self, [link, order]: [u32; 2], packet: Packet, wire: u32, ends: &mut Endpoints) {
         if packet.flags & flags::CORRUPT != 0 {
             return self.lose(link, "bit_error", packet, ends);
         }
+        let to = self.fabric.link(LinkId(link)).to;
         let now = SimTime::from_ps(self.now);
         let Some(switch) = self.fabric.switch(to).copied() else {
             ends.receive(now, packet, self);
@@ -609,11 +605,16 @@ impl Reference {
         if self.pfc.is_some() && !self.take(link, &packet, wire, ends) {
             return self.lose(link, "input_full", packet, ends);
         }
+        if let Buffer::PerInput(memory) = switch.buffer
+            && !self.store(link, wire, memory)
+        {
+            return self.lose(link, "input_full", packet, ends);
+        }
         let id = self.numbered();
         let ready = self.now + switch.latency.as_ps();
         let whole = ready + self.lag(link, wire);
-        self.joining.entry((link, out)).or_default().push_back((packet, whole, id));
-        self.at(ready, What::Join(link, out, id));
+        self.joining.entry((order, out)).or_default().push_back((packet, whole, id));
+        self.at(ready, What::Join(order, id, out));
     }
 
     fn lose(&mut self, link: u32, reason: &'static str, packet: Packet, ends: &mut Endpoints) {

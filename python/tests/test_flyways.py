@@ -1,13 +1,31 @@
 """Flyways against integer programs on small networks, and against linear programs on larger ones.
 """
 
+import csv
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from flyways_oracle import OFDM, RADIO, Case, best_links, best_shares, pattern
 from timeplane import algorithms
+from timeplane.flyway_optimum import OFDM, Network, best_links, best_shares
+
+RADIO = Path(__file__).resolve().parents[2] / "data" / "radio"
 
 POLICIES = ("straggler", "transit", "greedy", "greedy_direct")
+
+
+def pattern(name):
+    """Gain in dBi by degrees: linear between rows, round the circle."""
+    file, column = ("antenna_geofencing.csv", "gain_dBi") if name == "geofencing" else ("antenna_measured.csv", f"{name}_dBi")
+    with (RADIO / file).open(newline="", encoding="utf-8") as text:
+        rows = sorted((float(r["azimuth_deg"]), float(r[column])) for r in csv.DictReader(line for line in text if line[0] != "#"))
+    at, gain = zip(*rows, strict=True)
+    return lambda degrees: np.interp(degrees, at, gain, period=360)
+
+
+def network(demand, layout, antenna, radios=1, channels=2, core=False):
+    return Network(demand, layout=layout, antenna=antenna, radios=radios, channels=channels, core=core)
 
 
 def planned(case, policy="greedy"):
@@ -25,7 +43,7 @@ def planned(case, policy="greedy"):
 
 def links_of(plan):
     """As the oracle has them."""
-    return [(int(a), int(b), int(channel), rate / 1e6) for (a, b, channel), rate in zip(plan.links, plan.rates, strict=True)]
+    return [(int(a), int(b), int(channel), float(rate)) for (a, b, channel), rate in zip(plan.links, plan.rates, strict=True)]
 
 
 def small(seed):
@@ -40,7 +58,7 @@ def small(seed):
         demand[:, rng.integers(racks)] += rng.uniform(0, 1e9, racks)
     np.fill_diagonal(demand, 0)
     antenna = ("narrow_beam", "wide_beam", "geofencing")[seed % 3]
-    return Case(np.ceil(demand), layout, antenna, radios=1 + seed // 3 % 2)
+    return network(np.ceil(demand), layout, antenna, radios=1 + seed // 3 % 2)
 
 
 SEEDS = range(12)
@@ -54,7 +72,8 @@ def optima():
 @pytest.mark.parametrize("seed", SEEDS)
 def test_nothing_is_better_than_the_optimum_and_all_is_feasible(seed, optima):
     case = small(seed)
-    best, bound, links = optima[seed]
+    best, bound = optima[seed].ctd, optima[seed].bound
+    links = links_of(optima[seed])
     assert not case.infeasible(links)
     assert best_shares(case, links) == pytest.approx(best, rel=1e-3)
     for policy in POLICIES:
@@ -65,7 +84,7 @@ def test_nothing_is_better_than_the_optimum_and_all_is_feasible(seed, optima):
 
 def test_greedy_is_near_the_optimum(optima):
     # Of these cases it is 1.4 % above on average, 7.3 % at worst.
-    over = np.array([planned(small(seed)).ctd / optima[seed][0] - 1 for seed in SEEDS])
+    over = np.array([planned(small(seed)).ctd / optima[seed].ctd - 1 for seed in SEEDS])
     assert over.mean() < 0.02
     assert over.max() < 0.08
 
@@ -75,13 +94,43 @@ def published_layout(racks):
     return np.loadtxt(RADIO / "racks_160.csv", delimiter=",", skiprows=1, usecols=(1, 2))[:racks] * 0.3048
 
 
+def test_rows_of_racks_are_the_published_ones():
+    every = algorithms.rack_rows(160)
+    assert sorted(np.round(every, 6).tolist()) == sorted(np.round(published_layout(160), 6).tolist())
+    assert np.allclose(algorithms.published_layout(40), published_layout(40))
+    pair = algorithms.rack_rows(3, row=2, spacing_m=1.0, row_spacing_m=4.0)
+    assert pair.tolist() == [[0, 0], [1, 0], [0, 4]]
+    with pytest.raises(ValueError, match="at most 10000"):
+        algorithms.rack_rows(10_001)
+
+
+def test_an_optimum_refuses_what_is_impossible():
+    for demand, more, text in (
+        (np.ones((2, 3)), {}, "as many rows as columns"),
+        (np.ones((2, 2)), {}, "none of a rack for itself"),
+        (np.full((2, 2), np.nan), {}, "bytes from 0"),
+        (np.zeros((2, 2)), {"radios": 0}, "radios = 0: expected at least 1"),
+        (np.zeros((2, 2)), {"layout": np.zeros((3, 2))}, "x and y of 2 racks"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            Network(demand, **more)
+    nothing = best_links(Network(np.zeros((3, 3))))
+    assert (nothing.ctd, nothing.bound, nothing.links.shape) == (0, 0, (0, 3))
+    # Two racks next to each other: the fastest rate, and the wire with it.
+    demand = np.zeros((2, 2))
+    demand[0, 1] = 1e9
+    best = best_links(Network(demand))
+    assert best.links[:, :2].tolist() == [[0, 1]] and best.rates.tolist() == [6756.75e6]
+    assert best.ctd == pytest.approx(8e9 / (10e9 + 6756.75e6), rel=1e-3) and best.bound <= best.ctd
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_shares_are_near_a_linear_programs(seed):
     rng = np.random.default_rng(seed)
     racks = 40
     demand = rng.pareto(1.2, (racks, racks)) * 1e7 * (rng.random((racks, racks)) < 0.3)
     np.fill_diagonal(demand, 0)
-    case = Case(np.ceil(demand), published_layout(racks), "narrow_beam", radios=2, channels=3, core=bool(seed % 2))
+    case = network(np.ceil(demand), published_layout(racks), "narrow_beam", radios=2, channels=3, core=bool(seed % 2))
     for policy in POLICIES:
         plan = planned(case, policy)
         assert not case.infeasible(links_of(plan))
@@ -91,7 +140,7 @@ def test_shares_are_near_a_linear_programs(seed):
 
 def test_without_a_layout_racks_stand_as_published():
     demand = small(1).demand
-    case = Case(demand, published_layout(len(demand)), "narrow_beam")
+    case = network(demand, published_layout(len(demand)), "narrow_beam")
     first, second = planned(case), algorithms.flyways(case.demand, channels=2, core=False)
     assert np.array_equal(first.links, second.links) and first.ctd == pytest.approx(second.ctd, rel=1e-9)
 
@@ -131,9 +180,9 @@ def test_antennas_and_ranges_are_those_of_the_budget():
     for name in ("narrow_beam", "wide_beam", "geofencing"):
         assert algorithms.antenna_gain(name, degrees) == pytest.approx(pattern(name)(degrees), abs=1e-9)
         for meters in (1.0, 7.0, 19.0, 60.0):
-            case = Case(np.zeros((2, 2)), np.array([[0.0, 0.0], [meters, 0.0]]), name)
+            case = network(np.zeros((2, 2)), np.array([[0.0, 0.0], [meters, 0.0]]), name)
             rates = [rate for rate, sensitivity in OFDM if case.room((0, 1), sensitivity) >= 0]
-            assert algorithms.link_rate(name, [meters])[0] / 1e6 == max(rates, default=0)
+            assert algorithms.link_rate(name, [meters])[0] == max(rates, default=0)
     # 2 dB short of the slowest rate over 20 m with the wide beam.
     assert algorithms.link_rate("wide_beam", [15.9, 20]).tolist() == [693e6, 0]
 

@@ -45,7 +45,7 @@ def test_columns_are_numpy_arrays(results):
 
 
 def test_every_table_is_there(results):
-    for name in ("flows", "coflows", "queues", "drops", "control", "slots", "rates", "links", "latency", "received", "tcp", "air", "rtt", "steps", "collectives"):
+    for name in ("flows", "coflows", "queues", "drops", "control", "slots", "rates", "signals", "links", "latency", "received", "tcp", "air", "rtt", "round_trips", "steps", "collectives"):
         table = getattr(results, name)
         assert table.name == name and pl.DataFrame(table).height == len(table)
     assert len(results.slots) > 0 and len(results.queues) > 0 and len(results.coflows) == 0

@@ -6,6 +6,7 @@ import importlib
 import math
 import re
 import shutil
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,7 +15,7 @@ import pytest
 import timeplane as tp
 from timeplane import studies
 from timeplane.__main__ import main
-from timeplane.studies import _claims
+from timeplane.studies import _claims, _inputs
 
 NAME = "sync-vs-async"
 COLUMNS = ["id", "figure", "quantity", "condition", "paper", "kind"]
@@ -95,6 +96,16 @@ def test_every_statement_is_compared_and_every_experiment_is_drawn(name):
     # What makes figures better but takes long may be left out of the small version.
     assert needed <= experiments(quick=True).keys() <= needed | optional
     assert {e for needs, _ in part(study, "claims").CLAIMS.values() for e in needs} <= needed | optional
+
+
+@pytest.mark.parametrize("name", [s.name for s in studies.studies()])
+def test_committed_tables_have_a_note_of_what_they_were_made_from(name):
+    study = studies.find(name)
+    experiments = part(study, "experiments").experiments(quick=False)
+    assert list(_inputs.read(study.folder)) == [*experiments, _inputs.FIGURES]
+    # Making them takes hours, so stale ones are told of, as by `timeplane study all --check`.
+    if stale := _inputs.stale(study.folder, study.folder, experiments, experiments):
+        warnings.warn(f"{name}: stale tables: {', '.join(stale)}", stacklevel=1)
 
 
 @pytest.mark.parametrize("name", [s.name for s in studies.studies()])
@@ -222,6 +233,23 @@ def test_reactor_circuit_goodput_is_the_papers(reactor):
     assert a.circuit_goodput(0.5, 0.5, 1, 3000, 20, 20) == pytest.approx((3000 - 40) / 3000)
 
 
+def test_reactor_hybrid_goodput_is_the_best_number_of_circuits(reactor):
+    a = part(reactor, "arithmetic")
+    best = lambda large, packet: a.hybrid_goodput(large, (1 - large) / 20, 20, packet, 3000, 20, 20)
+    # The packet switch carries 10 of 11 %, and the large flow is never interrupted.
+    assert best(0.89, 0.1) == a.Hybrid(0, pytest.approx(0.99))
+    # Six circuits of 20 us and 30 us at 90 % of the rate leave 2660 us at that rate; four flows of
+    # 1 % wait.
+    assert best(0.8, 0.1) == a.Hybrid(6, pytest.approx((300 + 6 * 30 + 0.9 * (3000 - 6 * (20 + 30 / 0.9) - 20)) / 3000))
+    # One circuit of 33 us at 80 % of the rate.
+    assert best(0.78, 0.2) == a.Hybrid(1, pytest.approx((600 + 33 + 0.8 * (3000 - 40 - 33 / 0.8)) / 3000))
+    assert best(0.9, 0.1).goodput == best(0.8, 0.2).goodput == pytest.approx(1.0)
+    # Without a packet switch, circuits for 16 flows of 75 us carry more than circuits for all.
+    assert best(0.5, 0.0) == a.Hybrid(16, pytest.approx((16 * 75 + 3000 - 16 * 95 - 20) / 3000))
+    assert best(0.5, 0.0).goodput > a.circuit_goodput(0.5, 0.025, 20, 3000, 20, 20)
+    assert [best(large / 100, 0.1).covered for large in (50, 80, 88, 89)] == [13, 6, 1, 0]
+
+
 def test_reactor_lists_offer_what_they_say(reactor):
     w = part(reactor, "workloads")
     rows = w.neighbors(24, w.large_and_small(90.0, 20), 2, 3000, 100e9, 1500)
@@ -263,13 +291,14 @@ def test_a_figure_of_reactor(tmp_path, capsys):
     apart = re.search(r"3 from hosts [4-6], [4-6], [4-6], (\d+) us apart", out)
     assert apart is not None and abs(int(apart[1]) - 500) <= 5
     # What is short is not judged; arithmetic needs no run.
-    assert "4 from hosts 0, 1, 2, 3, 375 us apart" in out and set(re.findall(r"agrees: (.*)", out)) == {"arithmetic", "not tried", "too short"}
+    assert "4 from hosts 0, 1, 2, 3, 375 us apart" in out and set(re.findall(r"agrees: (.*)", out)) == {"arithmetic", "no", "not tried", "too short"}
     for file in ("figures/fig8.png", "tables/table1.csv", "tables/compared.csv"):
         assert (tmp_path / file).stat().st_size > 0
     assert made_as_committed(tmp_path, studies.find("reactor"))
-    # By the scale, these three hold in the small version as well.
+    # By the scale, these hold in the small version as well.
     rows = judged(tmp_path, "reactor")
-    assert {rows[name] for name in ("change_before", "change_between", "change_after")} == {"yes"}
+    held = ("change_before", "change_committed", "change_between", "change_after", "reaction")
+    assert {rows[name] for name in held} == {"yes"}
 
 
 # Practical TDMA.
@@ -352,121 +381,6 @@ def test_a_figure_of_tdma(tmp_path, capsys):
     assert judged(tmp_path, "tdma") == {"ideal": "arithmetic", "rtt": "in part", "rtt_mean": "in part", "ping_cost": "yes"}
 
 
-# Flyways.
-
-
-@pytest.fixture(scope="module")
-def flyways():
-    found = studies.find("flyways")
-    found.load()
-    return found
-
-
-def test_flyways_demand_is_that_of_the_traces(flyways):
-    traces = part(flyways, "traces")
-    assert traces.projector_matrix().sum() == pytest.approx(1, abs=1e-6)
-    assert np.count_nonzero(traces.projector_matrix()) == 8366
-    # 706,397 flows of 35.5 TB in all, of which 244 GB stay in a rack.
-    total = sum(matrix.sum() for _, matrix in traces.coflows()) * 1e6
-    assert len(traces.coflows()) == 526 and total == pytest.approx(35.5e12 - 244e9, rel=2e-3)
-    assert traces.pod_matrices().shape == (2023, 8, 8)
-    for name, matrices in traces.TRACES.items():
-        found = matrices(3)
-        assert len(found) == 3, name
-        for matrix in found:
-            assert matrix.max() == traces.LARGEST and not matrix.diagonal().any() and (matrix == np.round(matrix)).all()
-    # Other places, the same demand.
-    first, second = traces.projector(2)
-    assert (first != second).any() and np.array_equal(np.sort(first, None), np.sort(second, None))
-    assert traces.spread(10, 3) == [0, 3, 6] and traces.spread(2, 5) == [0, 1]
-
-
-def test_flyways_are_no_faster_than_their_rates(flyways):
-    bound = part(flyways, "arithmetic").bound
-    # One way: 16.76 Gb/s instead of 10. Both ways: the flyway is shared. Two radios carry what
-    # hosts send.
-    one = np.array([[0.0, 1.0], [0.0, 0.0]])
-    assert bound(one, 0) == 2 and bound(one, 1) == pytest.approx(20 / 16.75675) and bound(one, 2) == 1
-    assert bound(one + one.T, 1) == pytest.approx(40 / 26.75675)
-    for matrix in part(flyways, "traces").pods(12):
-        for radios in (1, 2):
-            relative = tp.algorithms.flyways(matrix, radios=radios, core=False).relative
-            assert bound(matrix, radios) * (1 - 1e-9) <= relative <= 1.1 * bound(matrix, radios)
-            if radios == 1:
-                assert relative == pytest.approx(bound(matrix, 1), rel=2e-3)
-
-
-def test_flyways_figures(flyways, tmp_path, capsys):
-    assert main(["study", "flyways", "--quick", "--figures", "antennas,phases", "--jobs", "1", "--out", str(tmp_path)]) == 0
-    assert "finding beams" in capsys.readouterr().out
-    assert made_as_committed(tmp_path, flyways) and judged(tmp_path, "flyways") == {"traffic_steering": "yes"}
-    with (tmp_path / "tables/phases.csv").open(newline="", encoding="utf-8") as file:
-        rows = {(float(r["x"]), r["scheme"], r["quantity"]): float(r["mean"]) for r in csv.DictReader(file)}
-    none, told, trained = part(flyways, "phases").POINTING
-    for length in part(flyways, "phases").LENGTHS:
-        relative = [rows[length, name, "relative"] for name in (none, told, trained)]
-        assert 1 <= relative[0] <= relative[1] * 1.01 and relative[2] < rows[length, none, "wired"]
-    # A training of milliseconds is more of a short phase than of a long one.
-    short, long = (rows[length, trained, "relative"] - rows[length, none, "relative"] for length in (1.0, 100.0))
-    assert short > long
-
-
-def test_flyways_goodput_by_arithmetic_is_that_of_table_2(flyways):
-    arithmetic, table2 = part(flyways, "arithmetic"), part(flyways, "table2")
-    for column in table2.COLUMNS.values():
-        for mcs, published in zip(table2.RATES, column.published or (), strict=False):
-            access = column.access.removesuffix("_without_collisions")
-            found = arithmetic.tcp_goodput(arithmetic.DRAFT, mcs, access, by_air=column.acknowledgements == "air")
-            assert found / 1e6 == pytest.approx(published, rel=0.005), column
-    # By hand: 169 packets of 1544 octets; AIFS and half a window, the frame, SIFS, and a block ACK.
-    octets = 169 * 1544
-    frame = 3328 / 1760 + 640 / 2640 * (1 + math.ceil(672 * math.ceil(8 * octets / 546) / 2016))
-    assert arithmetic.airtime(arithmetic.STANDARD, 24, octets) == pytest.approx(frame)
-    expected = 169 * 1460 * 8 / (18 + 37.5 + frame + 3 + 5952 / 1760) * 1e6
-    assert arithmetic.tcp_goodput(arithmetic.STANDARD, 24, "dcf", by_air=False) == pytest.approx(expected)
-
-
-def test_flyways_packets_carry_the_demand(flyways):
-    packets = part(flyways, "packets")
-    for trace in ("projector", "fb2010"):
-        matrix = packets.lasting(packets.cases(trace, 1)[0], 30)
-        assert max(matrix.sum(0).max(), matrix.sum(1).max()) * 8 / packets.UPLINK == pytest.approx(0.03, rel=1e-3)
-        sums = np.zeros_like(matrix)
-        for begin, source, destination, size in packets.flows(matrix):
-            assert begin == 0 and size > 0
-            sums[source, destination] += size
-        assert np.array_equal(sums, matrix) and not matrix.diagonal().any()
-
-
-def test_flyways_packet_by_packet(flyways, tmp_path, capsys):
-    assert main(["study", "flyways", "--quick", "--figures", "table2,packets", "--jobs", "1", "--out", str(tmp_path)]) == 0
-    assert "without collisions" in capsys.readouterr().out and made_as_committed(tmp_path, flyways)
-    # Without collisions the first column is the paper's, and with them it is not.
-    assert judged(tmp_path, "flyways") == {"table2_air": "in part", "table2_wire": "yes", "table2_no_dcf": "yes"}
-
-    def rows(name):
-        with (tmp_path / f"tables/{name}.csv").open(newline="", encoding="utf-8") as file:
-            return {(float(r["x"]), r["scheme"], r["quantity"]): float(r["mean"]) for r in csv.DictReader(file)}
-
-    table2 = part(flyways, "table2")
-    for mac in table2.MACS:
-        of = rows(f"table2_{mac}")
-        for x in table2.RATES:
-            for column in table2.COLUMNS:
-                if column != "air":
-                    assert of[x, column, "mbps"] == pytest.approx(of[x, column, "arithmetic_mbps"], rel=0.005), (mac, x, column)
-                assert of[x, column, "timeouts"] == 0
-            # What collides is sent again: the draft's short windows make that often.
-            assert mac == "standard" or of[x, "air", "mbps"] < 0.95 * of[x, "air_calm", "mbps"]
-    for trace in ("projector", "fb2010"):
-        of = rows(f"packets_{trace}")
-        # Headers, and a controller who hears late: less than the medium allows, most of it all the
-        # same.
-        assert 1 < of[30, "wired", "ms"] / 30 < 1.05
-        assert 0.6 * of[30, "flyways", "fluid_shorter"] < of[30, "flyways", "shorter"] < of[30, "flyways", "medium_shorter"]
-        assert of[30, "trained", "shorter"] < of[30, "flyways", "shorter"]
-
-
 # A proxy for 60 GHz.
 
 
@@ -501,6 +415,18 @@ def test_mmwave_percentiles_are_of_packets(mmwave):
     assert one.mean == 40 and math.isnan(one.low) and one.n == 1
 
 
+def test_mmwave_round_trips_of_intervals(mmwave):
+    m = part(mmwave, "measures")
+    trips = m.RoundTrips(np.array([10, 10, 20, 40]), np.array([41.0, 80.0, 41.0, 200.0]), np.array([7, 1, 2, 1]))
+    times, counts = m.bins(trips)
+    assert times.tolist() == [41, 80, 200] and counts.tolist() == [9, 1, 1]
+    # An interval without any has none, and the last one may end after the last sample.
+    longest = m._longest(trips.when, trips.times, np.array([10, 20, 30]))
+    assert longest[:2].tolist() == [80, 41] and math.isnan(longest[2])
+    pooled = m.pooled([(times, counts)], "acknowledgement")
+    assert pooled["all_ack_p50_ms"].mean == 41 and pooled["packets_ack"].mean == 11
+
+
 def test_mmwave_values_of_a_link_trace(mmwave):
     m = part(mmwave, "measures")
     times, rates = np.array([0, 2 * m.S, 3 * m.S]), np.array([1.5e9, 0.0, 1e9])
@@ -531,6 +457,7 @@ def test_mmwave_scenarios_are_right(mmwave):
 
 def test_mmwave_a_figure_holds_with_all_its_parts(mmwave):
     s = part(mmwave, "settings")
+    assert set(s.BY_READING) <= set(s.PARTS)
     assert s.figures_of(dict.fromkeys(s.PARTS, True)) == dict.fromkeys(s.FIGURES, True)
     assert [f for f, holds in s.figures_of(dict.fromkeys(s.PARTS, True) | {"half": False}).items() if not holds] == ["fig 9"]
 
@@ -545,7 +472,7 @@ def test_mmwave_bodies_and_outages(mmwave):
         for run in results.runs:
             times, rates = measures.link_trace(run)
             out = measures.integral(times, (rates == 0).astype(float), 6 * measures.S)
-            found[name, run.scheme_name] = (out, measures.lost(run)["lost_air"], measures.round_trips(run)[0].max())
+            found[name, run.scheme_name] = (out, measures.lost(run)["lost_air"], measures.round_trips(run, False, 0)["segment"].times.max())
     # The same walk: an outage of the same length, which a body without a loss of its own does not
     # make.
     for scheme in ("cubic", "reactive"):
@@ -559,11 +486,12 @@ def test_mmwave_bodies_and_outages(mmwave):
 
 
 def test_figures_of_mmwave(mmwave, tmp_path, capsys):
-    arguments = ["study", "mmwave-proxy", "--quick", "--figures", "fig9,settings", "--seeds", "1", "--jobs", "1", "--out", str(tmp_path)]
+    arguments = ["study", "mmwave-proxy", "--quick", "--figures", "fig9,readings,settings,no_sack", "--seeds", "1", "--jobs", "1", "--out", str(tmp_path)]
     assert main(arguments) == 0
     out = capsys.readouterr().out
     # Half of CUBIC's excess and more. One run of each setting is shown, and decides nothing.
-    assert re.search(r"A: \d+ %, (4\d|5\d) %, \d+ % less", out) and re.search(r"in \d+ of 32 settings", out)
+    assert re.search(r"A, SACK: by segment \d+ %, (4\d|5\d) %, -?\d+ % less", out)
+    assert re.search(r"in \d+ of 32 settings with SACK, and of 8 without in \d+", out)
     assert judged(tmp_path, "mmwave-proxy").items() >= {"half": "undecided", "highest": "undecided", "beams": "no"}.items()
     for file in ("figures/settings.png", "tables/grid_b.csv", "tables/compared.csv"):
         assert (tmp_path / file).stat().st_size > 0

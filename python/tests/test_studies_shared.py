@@ -1,14 +1,17 @@
 """What studies share, and a whole one in a folder of its own."""
 
 import csv
+import dataclasses
+import importlib
 import math
+import shutil
 import sys
 
 import pytest
 
 from timeplane import studies
 from timeplane.__main__ import main
-from timeplane.studies import _command, figures, scale
+from timeplane.studies import _command, _inputs, figures, scale
 
 STUDY = '''"""Is a small flow of two done first?"""
 
@@ -197,6 +200,111 @@ def test_the_committed_tables_are_written_in_place(folder, tmp_path, capsys, mon
         assert main([*run, *wrong]) == 2 and "expected neither --quick nor --seeds" in capsys.readouterr().err
     (folder / "README.md").write_text("# Small flows\n", encoding="utf-8")
     assert main(run) == 2 and "expected the lines `<!-- statements -->`" in capsys.readouterr().err
+
+
+def test_all_studies_go_on_where_they_were(folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(_command, "studies", lambda: [studies.find("small-flows")])
+    out = tmp_path / "results" / "small-flows"
+    assert main(["study", "--all"]) == 0
+    told = capsys.readouterr()
+    assert "first: 4 runs" in told.err
+    counted = told.out.splitlines()[told.out.splitlines().index("# all") :]
+    assert counted[1:4] == ["study        statements  yes  in part", "small-flows           2    1        1", "sum                   2    1        1"]
+    assert counted[4] == "# audit" and [line.split()[:4] for line in counted[6:]] == [["small-flows", "2", "1", "1"], ["all", "2", "1", "1"]]
+    head, *inputs = rows(out / "inputs.csv")
+    assert head == ["table", "digest", "program"] and [row[0] for row in inputs] == ["first", "second", "figures"]
+    assert inputs[0][2] == inputs[1][2] == _inputs.program() and inputs[0][1] != inputs[1][1]
+    head, *costs = rows(out / "costs.csv")
+    assert [row[:2] for row in costs] == [["first", "1"], ["second", "1"]]
+    assert all(float(of) >= 0 for row in costs for of in row[3:5]) and all(20 < float(row[5]) < 10_000 for row in costs)
+
+    # All is there; a table that is lost is made from the runs, which do not count as a cost.
+    before = (out / "costs.csv").read_bytes()
+    assert main(["study", "all"]) == 0
+    told = capsys.readouterr()
+    assert "small-flows: complete" in told.err and "runs in" not in told.err and "agrees: yes" in told.out
+    (out / "tables" / "first.csv").unlink()
+    assert main(["study", "all"]) == 0
+    assert "first: 4 runs" in capsys.readouterr().err and (out / "costs.csv").read_bytes() == before
+
+    # Tables of another program, and of other sources, are made again.
+    _inputs.write(out, {"first": (inputs[0][1], "another")}, ["first", "second"])
+    assert main(["study", "all"]) == 0 and "first: 4 runs" in capsys.readouterr().err
+    with (folder / "study.py").open("a", encoding="utf-8") as file:
+        file.write("# Another line.\n")
+    assert main(["study", "all"]) == 0 and "first: 4 runs" in capsys.readouterr().err
+
+
+def test_stale_tables_are_named(tmp_path, capsys, monkeypatch):
+    copy = tmp_path / "studies" / "tdma-copy"
+    shutil.copytree(studies.find("tdma").folder, copy, ignore=shutil.ignore_patterns("figures"))
+    monkeypatch.setenv("TIMEPLANE_STUDIES", str(copy.parent))
+    check = ["study", "tdma-copy", "--check"]
+    assert main(["study", "tdma-copy", "--stamp"]) == 0 and main(check) == 0
+    assert "tdma-copy: 0 of" in capsys.readouterr().out
+    # What judges and draws makes no table.
+    for name, told in (("claims.py", ""), ("figures.py", "its figures are stale\n"), ("scenario.toml", "21 of 21 tables are stale: fig7")):
+        with (copy / name).open("a", encoding="utf-8") as file:
+            file.write("# Another line.\n")
+        assert main(check) == int(bool(told)) and told in capsys.readouterr().out
+    # One definition that changes is one table.
+    assert main(["study", "tdma-copy", "--stamp"]) == 0
+    parts = importlib.import_module("timeplane_study_tdma_copy.experiments")
+    changed = {name: dataclasses.replace(of, seeds=of.seeds + 1) if name == "fig9" else of for name, of in parts.experiments(False).items()}
+    assert _inputs.stale(copy, copy, changed, changed) == ["fig9"]
+    (copy / "tables" / "fig7.csv").unlink()
+    assert _inputs.stale(copy, copy, changed, ["fig7", "fig8"]) == ["fig7"]
+
+
+def test_verdicts_are_counted():
+    found = {"a": ["yes", "no", "yes"], "plain": ["in part"], "b": ["yes"]}
+    assert [line.split() for line in _command.counts(found)] == [
+        ["study", "statements", "yes", "in", "part", "no"],
+        ["a", "3", "2", "0", "1"],
+        ["b", "1", "1", "0", "0"],
+        ["sum", "4", "3", "0", "1"],
+        ["plain", "1", "0", "1", "0"],
+    ]
+
+
+def test_the_audit_is_written_beside_the_studies(folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(_command, "studies", lambda: [studies.find("small-flows")])
+    (folder / "README.md").write_text(README, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert main(["study", "all", "--in-place"]) == 0
+    file = folder.parent / "README.md"
+    text = file.read_text(encoding="utf-8")
+    assert "the audit is in" in capsys.readouterr().out
+    assert "| small-flows | 2 | 1 | 1 | 0 | 0 | 0 |" in text and "| fig 1 | time of twice the bytes; two sizes | longer | reproduced | yes |  |" in text
+    # A reason is shown, and is one of a statement that is not reproduced.
+    reasons = folder / "reasons.csv"
+    reasons.write_text("id,reason\nother,It is only a test.\n", encoding="utf-8")
+    judge = ["study", "all", "--judge", "--in-place"]
+    assert main(judge) == 0
+    assert file.read_text(encoding="utf-8") == text.replace("| in part | in part |  |", "| in part | in part | It is only a test. |")
+    for wrong, told in (("longer,Why not?", "`longer`: expected a statement that is not reproduced"), ("third,a", "`third`: expected a"), ("other,", "`other`: expected the reason")):
+        reasons.write_text(f"id,reason\n{wrong}\n", encoding="utf-8")
+        assert main(judge) == 2 and told in capsys.readouterr().err
+
+
+def test_figures_have_the_formats_that_are_asked_for(tmp_path, capsys):
+    def draw(outcomes):
+        figure, (axes,) = figures.panels(1)
+        axes.plot([outcomes["two"].mean(0.5, "a", "t")])
+        return figure
+
+    outcome = studies.Outcome(Two())
+    for seed in (1, 2, 3):
+        outcome.add(0.5, "a", seed, {"t": float(seed)})
+    for folder in ("a", "b"):
+        figures.save("one", figures.Drawing(draw, ["two"]), {"two": outcome}, tmp_path / folder, "salt", ("pdf", "svg"))
+    files = sorted(file.name for file in (tmp_path / "a").iterdir())
+    assert files == ["one.pdf", "one.svg"]
+    assert all((tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes() for name in files)
+    # The number of seeds is in the figure.
+    assert "n = 3<" in (tmp_path / "a" / "one.svg").read_text(encoding="utf-8")
+    assert main(["study", "tdma", "--format", "jpeg"]) == 2 and "jpeg: expected png, svg or pdf" in capsys.readouterr().err
 
 
 def test_a_statement_that_no_claim_is_about_is_told_of(folder, tmp_path, capsys):

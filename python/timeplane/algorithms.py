@@ -42,6 +42,8 @@ __all__ = [
     "max_min",
     "max_min_matrix",
     "proportional",
+    "published_layout",
+    "rack_rows",
     "scale_both",
     "scale_down",
 ]
@@ -380,6 +382,31 @@ def link_rate(antenna: str, meters: ArrayLike) -> NDArray[np.float64]:
     interference.
     """
     return _core.link_rate(antenna, np.ascontiguousarray(meters, dtype=np.float64))
+
+
+def published_layout(racks: int) -> NDArray[np.float64]:
+    """x and y in meters of the first of the published 160 racks (Halperin et al., SIGCOMM 2011)."""
+    return _core.published_layout(racks)
+
+
+def rack_rows(
+    racks: int,
+    *,
+    row: int = 10,
+    spacing_m: float = 0.6096,
+    rows: int = 6,
+    row_spacing_m: float = 3.048,
+    block_spacing_m: float = 9.144,
+) -> NDArray[np.float64]:
+    """Places of racks in rows for the ``layout`` of :func:`flyways`: x and y of each rack in
+    meters.
+
+    ``row`` racks stand side by side, ``spacing_m`` apart. A block has ``rows`` rows, one behind the
+    other; the next block stands ``block_spacing_m`` along the rows. The defaults are the distances
+    of the published 160 racks (Halperin et al., SIGCOMM 2011), for any number of racks. In a
+    scenario, this is ``plan.flyways.rows``.
+    """
+    return _core.rack_rows(racks, row, spacing_m, rows, row_spacing_m, block_spacing_m)
 
 
 def _setting(layout: ArrayLike | None, *rest: Any) -> tuple[Any, ...]:

@@ -68,6 +68,11 @@ class _Tables:
         return self.table("rates")
 
     @property
+    def signals(self) -> Table:
+        """One row per gate that a control frame opens or closes (``record.signals``)."""
+        return self.table("signals")
+
+    @property
     def air(self) -> Table:
         """One row per change of an air link's rate."""
         return self.table("air")
@@ -101,6 +106,11 @@ class _Tables:
     def rtt(self) -> Table:
         """TCP segments by their round-trip time; empty without ``record.rtt``."""
         return self.table("rtt")
+
+    @property
+    def round_trips(self) -> Table:
+        """Round-trip times of TCP by interval and reading; empty without ``record.round_trips``."""
+        return self.table("round_trips")
 
 
 class Run(_Tables):

@@ -72,6 +72,7 @@ __all__ = [
     "FatTree",
     "Fixed",
     "FixedDark",
+    "FlowOrder",
     "Flows",
     "FlywayPolicy",
     "Flyways",
@@ -81,12 +82,16 @@ __all__ = [
     "GraphLink",
     "HandoverSpec",
     "Horizon",
+    "HostLatency",
+    "HostSpec",
     "Hybrid",
     "InBand",
     "InOutage",
     "Incast",
     "Interfaces",
     "Interference",
+    "LatencyFrom",
+    "LatencyTimes",
     "LeafSpine",
     "Limit",
     "LinkTraceSpec",
@@ -99,6 +104,9 @@ __all__ = [
     "PacketMix",
     "PathColoring",
     "Pattern",
+    "Pause",
+    "PausedPackets",
+    "PerInput",
     "PerPort",
     "Pfc",
     "Plan",
@@ -122,6 +130,7 @@ __all__ = [
     "Record",
     "Retune",
     "RoomName",
+    "Rows",
     "RtoRule",
     "Scenario",
     "Scheme",
@@ -354,14 +363,32 @@ class Shared(Values):
     """Multiple of the free memory that one port may take; 0.125 to 8 in hardware."""
 
 
-#: Limit of a switch's queues, in wire bytes.
+@dataclass
+class PerInput(Values):
+    """Memory of each input port. A packet takes its wire bytes from its last bit in to its last
+    bit out; without room for the whole packet it is lost (`input_full`). Each output has a
+    queue for each input and serves them round robin, packet by packet. The crossbar never
+    blocks: an input may send to several outputs at once. Store-and-forward only.
+    """
+
+    _key: ClassVar[str] = "per_input"
+    _bare: ClassVar[bool] = True
+
+    value: Bytes
+
+
+#: Where a switch queues packets, and how many wire bytes of them.
 #:
 #: - ``"unbounded"``: No limit.
 #: - :class:`PerPort`: Limit of each output port.
 #: - :class:`Shared`: One memory for all ports. A port takes at most `alpha` times the free memory
 #:   (dynamic thresholds: Choudhury and Hahne, IEEE/ACM ToN 6(2), 1998).
-Buffer: TypeAlias = Literal["unbounded"] | PerPort | Shared
-_Buffer = {"per_port": PerPort, "shared": Shared}
+#: - :class:`PerInput`: Memory of each input port. A packet takes its wire bytes from its last bit
+#:   in to its last bit out; without room for the whole packet it is lost (`input_full`). Each
+#:   output has a queue for each input and serves them round robin, packet by packet. The crossbar
+#:   never blocks: an input may send to several outputs at once. Store-and-forward only.
+Buffer: TypeAlias = Literal["unbounded"] | PerPort | Shared | PerInput
+_Buffer = {"per_port": PerPort, "shared": Shared, "per_input": PerInput}
 
 
 @dataclass(kw_only=True)
@@ -384,7 +411,7 @@ class Pfc(Values):
     """Buffer above `pause_at` for frames in flight. By default it suffices on each link to lose
     nothing; with less, packets may be dropped (`input_full`).
     """
-    reaction: Duration = "614400 ps"
+    reaction: Duration = "614.4 ns"
     """Time from a PFC frame's last bit until the port starts no more frames. 802.1Qbb allows 614.4 ns
     at 10 Gb/s.
     """
@@ -1014,6 +1041,14 @@ class Window(Values):
     """
 
 
+#: Begin of a packet's time in the network. It ends with the packet's last bit at its destination.
+#:
+#: - ``"host"``: Its first bit leaves the host.
+#: - ``"first_switch"``: Its last bit arrives at the first switch, which leaves out the host's own
+#:   link.
+LatencyFrom: TypeAlias = Literal["host", "first_switch"]
+
+
 @dataclass(kw_only=True)
 class Record(Values):
     """Data to record."""
@@ -1027,11 +1062,22 @@ class Record(Values):
     """
     latency: bool = False
     """Record the time that each packet spends in the network."""
+    latency_from: LatencyFrom = "host"
+    """Begin of that time."""
     rtt: bool = False
     """Record the round-trip time of each TCP segment."""
+    round_trips: bool = False
+    """Record round-trip times of TCP by three readings, and over time with `tcp_every`: of each
+    segment; one per acknowledgement of new data, and none of segments that were sent again, as a
+    sender without SACK measures them; and until a segment is delivered in order.
+    """
     grants: bool = False
     """Record what hosts were granted by plans of rates or timeslots: each change of a pair's rate, and
     each timeslot as a slot. Slots and circuits are always recorded.
+    """
+    signals: bool = False
+    """Record when each control frame arrives at its host, what it opens or closes, and when the host
+    obeys, under plans with `signals`.
     """
     capture: list[str] = field(default_factory=list)
     """Capture points. The frames at each are written to a file in the folder of the run, such as
@@ -1044,7 +1090,11 @@ class Record(Values):
 
 @dataclass
 class FailedWire(Values):
-    """A wire, in both directions, by its number from 0. Wires of hosts come first, in the order of the hosts. Wires between switches follow, switch by switch from the lower end (in a fat tree pod by pod); wires of a graph follow in the order of the file. Wire `k` is links `2k` and `2k + 1` in the results."""
+    """A wire, in both directions, by its number from 0. Wires of hosts come first, in the order of
+    the hosts. Wires between switches follow, switch by switch from the lower end (in a fat tree
+    pod by pod); wires of a graph follow in the order of the file. Wire `k` is links `2k` and
+    `2k + 1` in the results.
+    """
 
     _key: ClassVar[str] = "wire"
     _bare: ClassVar[bool] = True
@@ -1064,7 +1114,9 @@ class FailedWires(Values):
 
 @dataclass
 class FailedSwitch(Values):
-    """A switch with all that it buffers, but not its wires, by its number from 0; switches nearest to the hosts come first."""
+    """A switch with all that it buffers, but not its wires, by its number from 0; switches nearest
+    to the hosts come first.
+    """
 
     _key: ClassVar[str] = "switch"
     _bare: ClassVar[bool] = True
@@ -1074,7 +1126,9 @@ class FailedSwitch(Values):
 
 @dataclass
 class FailedHost(Values):
-    """A host: it sends and receives nothing, grants included. Datagrams and raw frames of its flows wait; TCP segments are lost."""
+    """A host: it sends and receives nothing, grants included. Datagrams and raw frames of its
+    flows wait; TCP segments are lost.
+    """
 
     _key: ClassVar[str] = "host"
     _bare: ClassVar[bool] = True
@@ -1084,7 +1138,9 @@ class FailedHost(Values):
 
 @dataclass
 class FailedRelay(Values):
-    """A relay of a TDMA plan (`plan.tdma.controllers`), by its number from 0. Its hosts get no slots while it is down. It keeps no state, so another machine may take its place."""
+    """A relay of a TDMA plan (`plan.tdma.controllers`), by its number from 0. Its hosts get no
+    slots while it is down. It keeps no state, so another machine may take its place.
+    """
 
     _key: ClassVar[str] = "relay"
     _bare: ClassVar[bool] = True
@@ -1198,6 +1254,36 @@ class Change(Values):
     """Time by which the TDMA controller knows of each change in advance. Slots then end before the
     change and continue after it, at the rates of their time. At 0 the controller learns of the
     change when it happens, and slots that are already granted stay as they are.
+    """
+
+
+#: Packets that a host can pause.
+#:
+#: - ``"data"``: Datagrams, and all segments of TCP with payload or SYN from the sender of a flow.
+#: - ``"acknowledgements"``: Acknowledgements of TCP.
+#: - ``"both"``: All packets.
+PausedPackets: TypeAlias = Literal["data", "acknowledgements", "both"]
+
+
+@dataclass(kw_only=True)
+class Pause(Values):
+    """Hosts that start no packets of a kind during given times, in every run. Packets wait in the
+    hosts' interfaces; none is lost, and a frame that has begun finishes. Packets of the other
+    kind pass those that wait. If several tables pause a host, it waits for all of them. Ideal
+    times know no pauses. Source of the experiment: REACToR (NSDI 2014), figure 6.
+    """
+
+    hosts: list[int] | None = None
+    """Hosts that pause, by their numbers from 0; default: all."""
+    what: PausedPackets
+    """Packets that wait."""
+    at: Duration = "0 ps"
+    """Start of the first pause, from the start of the run; default: 0."""
+    closed: Duration
+    """Length of a pause."""
+    open: Duration | None = None
+    """Time from the end of a pause to the start of the next one, at least 1 us; then pauses repeat for
+    the whole run. Default: one pause.
     """
 
 
@@ -1389,6 +1475,52 @@ class Nic(Values):
 
 
 @dataclass(kw_only=True)
+class LatencyTimes(Values):
+    """Bounds of the times of a host for a packet."""
+
+    _key: ClassVar[str] = "times"
+
+    send_least: Duration
+    """Minimum time to send."""
+    send_most: Duration
+    """Maximum time to send."""
+    receive_least: Duration
+    """Minimum time to receive."""
+    receive_most: Duration
+    """Maximum time to receive."""
+
+
+#: Time of a host for a packet: from its queues to the wire when it sends, and from the wire to the
+#: transport when it receives. Each packet draws its times, uniform between two bounds, and packets
+#: never overtake each other. Hosts work on many packets at once, so the rate stays that of the
+#: link. Gates are in front of the sending time, as they are in programs: slots lag, and the guard
+#: time has to cover the variation. Control messages and repair reports have latencies of their own.
+#: Ideal times and bounds are those of the network, without hosts, so that all schemes are measured
+#: on one scale.
+#:
+#: - ``"none"``: Hosts pass packets on at once.
+#: - ``"kernel"``: Sockets of an operating system: 17.5 to 47 us in each direction. Rumble et al.
+#:   ("It's Time for Low Latency", HotOS 2011, table 1) have 15 us for its network stack and 2.5 to
+#:   32 us for network interfaces. Their range is taken as the bounds of one host.
+#: - ``"bypass"``: A program that reads and writes the interface without the kernel: 2.5 us to send,
+#:   the fastest interface of Rumble et al., and 5 us to receive, as Practical TDMA has it (section
+#:   5.3).
+#: - :class:`LatencyTimes`: Measured times.
+HostLatency: TypeAlias = Literal["none", "kernel", "bypass"] | LatencyTimes
+_HostLatency = {"times": LatencyTimes}
+
+
+@dataclass(kw_only=True)
+class HostSpec(Values):
+    """Hosts of a scheme."""
+
+    _reads: ClassVar[dict[str, str]] = {"latency": "_HostLatency"}
+
+    latency: HostLatency = "none"
+    """Time of a host for each packet of data and each acknowledgement."""
+
+
+@dataclass(kw_only=True)
 class ControlNetwork(Values):
     """Ports of the control network."""
 
@@ -1472,8 +1604,10 @@ class Times(Values):
 #: - ``"immediate"``: No delay.
 #: - ``"interface"``: An interface that implements 802.3x in hardware: 2 to 6 us (Practical TDMA,
 #:   figure 1).
-#: - ``"user_space"``: A program that parses PFC frames and opens queues: 100 to 200 us (Practical
-#:   TDMA, section 3).
+#: - ``"user_space"``: A program that parses PFC frames and opens queues: 147.5 to 152.5 us.
+#:   Practical TDMA (section 3.2.4) has averages of 100 to 200 us for most frame sizes with a low
+#:   variation; the spread is that of a host's interface there, about 5 us. For another one, give
+#:   `times`.
 #: - ``"intel_82599"``: The interface of REACToR's hosts (section 4.2). No frame starts later than
 #:   1,014 ns after the control frame, so one more frame may follow the current one. Sending resumes
 #:   after 1.2 to 1.3 us.
@@ -1502,7 +1636,7 @@ class SignalSpec(Values):
     """Minimum time between two control frames of one interface: the cost of sending one."""
     interfaces: Interfaces = "one"
     """Number of interfaces of the controller."""
-    hold: Duration = "3355 us"
+    hold: Duration = "3.355 ms"
     """Longest time that a frame opens a gate without another frame. A pause time of IEEE 802.3x is at
     most 65,535 quanta of 512 bits, or 3.36 ms at 10 Gb/s.
     """
@@ -1626,6 +1760,14 @@ SlotFill: TypeAlias = Literal["packet", "packets", "fragments"]
 #:   Bell System Technical Journal, 1962).
 PathColoring: TypeAlias = Literal["euler_split", "paull"]
 
+#: Order in which the flows of one pair use its timeslots.
+#:
+#: - ``"metric"``: As `metric` orders pairs: under `srjf` the flow with the fewest bytes left goes
+#:   first, under all others the first that came. Flows over TCP that take turns at the interface
+#:   (`nic.discipline = "fair_queue"`) still do.
+#: - ``"arrival"``: The first that came.
+FlowOrder: TypeAlias = Literal["metric", "arrival"]
+
 
 @dataclass(kw_only=True)
 class Timeslots(Values):
@@ -1669,6 +1811,13 @@ class Timeslots(Values):
     """Time to allocate a batch; batches are computed in a pipeline."""
     clock_error: Duration = "0 ps"
     """Maximum offset of a host's clock, in either direction."""
+    phase: Duration = "0 ps"
+    """Maximum phase of a host: it starts each of its timeslots later than the plan says by a constant,
+    drawn uniformly from 0 to this. By default all hosts start in the same instant, so packets that
+    share a faster link meet there.
+    """
+    flow_order: FlowOrder = "metric"
+    """Order of the flows of one pair."""
 
 
 @dataclass
@@ -1742,6 +1891,12 @@ class Rates(Values):
     """Path of the messages between controller and hosts."""
     compute_time: Duration = "0 ps"
     """Time of a computation."""
+    depth: int = 1
+    """Depth of a pair's leaky bucket in packets. A packet that others of its interface have delayed
+    lets the next ones catch up by less than this; what a bucket has missed beyond is lost. 1 keeps
+    to the rate closely, and loses part of it at high load. Daemons have a depth of 4 ms instead,
+    see `timeplane live`.
+    """
 
 
 #: Algorithm that schedules the circuits. All keep to the period, the least open time and the limit
@@ -1765,12 +1920,14 @@ class Rates(Values):
 #:   `retune` to be `moved` (Sunflow, Xin Sunny Huang et al., CoNEXT 2016).
 #: - ``"cover_all"``: A circuit for every demand that the packet switch cannot carry (REACToR, He
 #:   Liu et al., NSDI 2014, section 5.4).
+#: - ``"cover_most"``: As `cover_all`, without configurations that cost more than they carry
+#:   (REACToR, He Liu et al., NSDI 2014, section 5.4).
 #: - ``"round_robin"``: All matchings in turn, whatever the demand, each for a `day` (RotorNet,
 #:   William Mellette et al., SIGCOMM 2017).
 #: - ``"hold"``: One matching until it does not serve some demand; for senders that wait for each
 #:   other.
 CircuitAlgorithm: TypeAlias = (
-    Literal["solstice", "solstice_refined", "eclipse", "tms", "max_weight", "adjust", "double", "sunflow", "cover_all", "round_robin", "hold"]
+    Literal["solstice", "solstice_refined", "eclipse", "tms", "max_weight", "adjust", "double", "sunflow", "cover_all", "cover_most", "round_robin", "hold"]
 )
 
 #: Source of the controller's knowledge about backlogs.
@@ -1798,6 +1955,15 @@ class Circuits(Values):
     granularity: int | None = None
     """Steps of `adjust`, as a multiple of the number of ports; default: what is best for the demand
     and the dark time. At 1 it is `double`.
+    """
+    hysteresis: float | None = None
+    """How often the demand of a pair counts that had a circuit in the last period, when `cover_all`
+    and `cover_most` choose demands for the packet switch; 1 to 1000, default: 1. More keeps pairs
+    on circuits whose demand is small for once.
+    """
+    reorder: bool = False
+    """Let `round_robin` serve its matchings in another order in each round. A round has all matchings
+    once.
     """
     coflows: bool = True
     """Let hosts report backlogs by coflow, if the scheduler orders coflows (`sunflow`). Otherwise it
@@ -1854,6 +2020,25 @@ FlywayPolicy: TypeAlias = Literal["greedy", "greedy_direct", "transit", "straggl
 
 
 @dataclass(kw_only=True)
+class Rows(Values):
+    """Racks in straight rows with aisles between them, in the order of the racks: along a row,
+    then the rows of a block, then the next block along the rows. The defaults are those of the
+    160 racks of Halperin et al., SIGCOMM 2011.
+    """
+
+    racks: int = 10
+    """Racks side by side in a row of a block."""
+    spacing_m: float = 0.6096
+    """Distance from rack to rack in a row, in meters; at least 0.6096, the width of a rack."""
+    rows: int = 6
+    """Rows of a block, one behind the other."""
+    row_spacing_m: float = 3.048
+    """Distance from row to row in meters; at least 1.2192, the depth of a rack."""
+    block_spacing_m: float = 9.144
+    """Distance from block to block in meters; at least the width of a row."""
+
+
+@dataclass(kw_only=True)
 class Trained(Values):
     """Both ends sweep their sectors over the air, without prior knowledge."""
 
@@ -1893,7 +2078,7 @@ class Flyways(Values):
 
     _key: ClassVar[str] = "flyways"
 
-    _reads: ClassVar[dict[str, str]] = {"queue": "_AirQueue", "control": "_ControlSpec", "pointing": "_PointingSpec"}
+    _reads: ClassVar[dict[str, str]] = {"rows": "Rows", "queue": "_AirQueue", "control": "_ControlSpec", "pointing": "_PointingSpec"}
 
     policy: FlywayPolicy = "greedy"
     """Policy that decides which link is added next."""
@@ -1908,6 +2093,8 @@ class Flyways(Values):
     """Positions of the racks in meters, in the order of the hosts; default: the first positions in the
     source's layout of 160 racks.
     """
+    rows: Rows | None = None
+    """Racks in rows, instead of `positions_m`."""
     mac: MacName = "flyways-draft"
     """Constants of medium access."""
     access: Access = "token"
@@ -1936,6 +2123,12 @@ class Flyways(Values):
     """Time for which links and shares hold without a message from the controller."""
     pointing: PointingSpec | None = None
     """Alignment of the beams of a new link; default: coordinated over the wires, within 100 us."""
+    measure_every: Duration | None = None
+    """Interval at which each rack without a link measures its pattern towards another rack. Racks
+    without a link measure each other if that disturbs no link; one that listens to a rack with a
+    link measures its own pattern only. Two racks get a link when both of their patterns are
+    measured. Default: all patterns are known from the start.
+    """
 
 
 #: Plan that decides when hosts send.
@@ -2123,7 +2316,7 @@ class OwnFabric(Values):
 class Scheme(Values):
     """Scheme: how the network is operated, that is transport, routing and planning."""
 
-    _reads: ClassVar[dict[str, str]] = {"transport": "_Transport", "nic": "Nic", "plan": "_Plan", "proxy": "ProxySpec", "fabric": "OwnFabric"}
+    _reads: ClassVar[dict[str, str]] = {"transport": "_Transport", "nic": "Nic", "host": "HostSpec", "plan": "_Plan", "proxy": "ProxySpec", "fabric": "OwnFabric"}
 
     transport: Transport
     """Transport that carries flows from host to host."""
@@ -2131,6 +2324,8 @@ class Scheme(Values):
     """Choice of packets among paths of equal cost."""
     nic: Nic = field(default_factory=Nic)
     """Network interface of the hosts."""
+    host: HostSpec | None = None
+    """The hosts themselves; default: hosts that take no time for packets."""
     plan: Plan | None = None
     """Plan that decides when hosts send; default: none, a plain network."""
     proxy: ProxySpec | None = None
@@ -2174,7 +2369,7 @@ class Scenario(Values, Runnable):
     define their own.
     """
 
-    _reads: ClassVar[dict[str, str]] = {"fabric": "Fabric", "workload": "_Workload", "window": "Window", "record": "Record", "failure": "[Failure]", "change": "[Change]", "scheme": "{Scheme}", "check": "[Check]"}
+    _reads: ClassVar[dict[str, str]] = {"fabric": "Fabric", "workload": "_Workload", "window": "Window", "record": "Record", "failure": "[Failure]", "change": "[Change]", "pause": "[Pause]", "scheme": "{Scheme}", "check": "[Check]"}
 
     name: str | None = None
     """Name of the results folder; default: the name of the file."""
@@ -2196,6 +2391,8 @@ class Scenario(Values, Runnable):
     """Elements that fail during the run, and when they recover."""
     change: list[Change] = field(default_factory=list)
     """Wires that change their rate during the run."""
+    pause: list[Pause] = field(default_factory=list)
+    """Hosts that pause data or acknowledgements at given times."""
     scheme: dict[str, Scheme]
     """Schemes to compare, by name; the first is the baseline for differences."""
     sweep: dict[str, list[Any]] = field(default_factory=dict)

@@ -33,6 +33,7 @@ OF_CHOICE = {
     ("DarkTime", "fixed"): "FixedDark",
     ("DarkTime", "between"): "DarkBetween",
     ("ControlSpec", "network"): "ControlNetwork",
+    ("HostLatency", "times"): "LatencyTimes",
     ("Wires", "wire"): "ChangedWire",
     ("Wires", "between"): "ChangedWires",
 }
@@ -205,9 +206,17 @@ class Generator:
         else:
             kind, how = self.python(inner)
             assert how is None, inner
-            body = [f'    """{about}"""', "", f"    _key: ClassVar[str] = {json.dumps(key)}", "    _bare: ClassVar[bool] = True", "", f"    value: {kind}"]
+            body = [*self.doc(about), "", f"    _key: ClassVar[str] = {json.dumps(key)}", "    _bare: ClassVar[bool] = True", "", f"    value: {kind}"]
             self.written[name] = f"@dataclass\nclass {name}(Values):\n" + "\n".join(body) + "\n"
         return name
+
+    @staticmethod
+    def doc(text: str) -> list[str]:
+        """The lines of a class's docstring."""
+        about = textwrap.wrap(text, WIDTH - 8, break_long_words=False, break_on_hyphens=False)
+        if len(about) == 1:
+            return [f'    """{about[0]}"""']
+        return ['    """' + about[0], *("    " + line for line in about[1:]), '    """']
 
     def struct(self, name: str, schema: dict, key: str | None) -> None:
         if name in self.written:
@@ -233,12 +242,7 @@ class Generator:
                 '    base: str = field(default=".", repr=False, compare=False)',
                 '    """The folder in which files that the scenario names are looked up; no part of what is asked."""',
             ]
-        about = textwrap.wrap(sentence(schema.get("description", "")) or f"{name}.", WIDTH - 8, break_long_words=False, break_on_hyphens=False)
-        doc = ['    """' + about[0], *("    " + line for line in about[1:])]
-        doc[-1] += '"""' if len(about) == 1 else ""
-        if len(about) > 1:
-            doc.append('    """')
-        body = [*doc, ""]
+        body = [*self.doc(sentence(schema.get("description", "")) or f"{name}."), ""]
         if key:
             body += [f"    _key: ClassVar[str] = {json.dumps(key)}", ""]
         if reads:

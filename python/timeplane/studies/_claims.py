@@ -54,11 +54,11 @@ def compare(rows: Sequence[Mapping[str, str]], claims: Claims, outcomes: Mapping
             raise ValueError(f"statement `{row['id']}`: verdict `{verdict}`: expected one of {', '.join(VERDICTS)}")
         if quick and needs and verdict not in _WITHOUT_RUNS:
             verdict = "too short"
-        found.append([*(row[column] for column in HEAD[:5]), ours, _seeds([outcomes[need] for need in needs]), verdict])
+        found.append([*(row[column] for column in HEAD[:5]), ours, seeds_of([outcomes[need] for need in needs]), verdict])
     return found
 
 
-def _seeds(outcomes: Sequence[Any]) -> str:
+def seeds_of(outcomes: Sequence[Any]) -> str:
     """How many seeds, or cases, the numbers have that were asked for."""
     parts = []
     for counts in dict.fromkeys(outcome.counts for outcome in outcomes):

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import difflib
+import os
 import time
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from timeplane.studies import _claims, _history
+from timeplane.studies import _claims, _history, _inputs
 from timeplane.studies._outcome import E, O, Outcome
 from timeplane.studies._tables import read_table, write_csv
 from timeplane.studies._tables import table as plain_table
@@ -38,6 +39,12 @@ class Options:
     judge: bool = False
     #: Write tables and figures into the study's folder, where they are committed.
     in_place: bool = False
+    #: Run nothing if all tables and figures are of the study as it is, and of this program.
+    resume: bool = False
+    #: Formats of figures.
+    formats: tuple[str, ...] = ("png", "svg")
+    #: Receives the verdict of each statement, by its id.
+    verdicts: dict[str, str] = field(default_factory=dict)
     #: Receives progress messages.
     tell: Callable[[str], object] = print
 
@@ -60,8 +67,8 @@ def run(
     """Run the experiments of the chosen figures, draw these, and compare; return outcomes by
     experiment.
 
-    Writes ``tables`` and ``figures`` into ``options.place(folder)``, and ``runs`` into
-    ``options.out``. ``tables`` has one file per experiment (rows of ``table``, the header first)
+    Writes ``tables`` and ``figures`` into ``options.place(folder)``, with what they were made from
+    and their costs (``inputs.csv``, ``costs.csv``), and ``runs`` into ``options.out``. ``tables`` has one file per experiment (rows of ``table``, the header first)
     and ``compared.csv`` and ``.md``. ``folder`` is the study's, with ``published.csv``.
     ``simulate`` runs one experiment, and gets the outcomes of all earlier ones in the order in
     which figures need them. The comparison gets what ``read`` finds in the tables, so that
@@ -70,23 +77,53 @@ def run(
     names = [] if options.judge else _chosen(options, figures)
     place, outcomes = options.place(folder), dict[str, O]()
     begin = time.monotonic()
-    if not options.judge:
+    wanted = _wanted([figures[name] for name in names], experiments)
+    complete = bool(wanted) and options.resume and _is_complete(options, folder, place, experiments, wanted)
+    if complete:
+        options.tell(f"{folder.name}: complete, by the same sources and program; nothing to run")
+    elif not options.judge:
         from timeplane.studies.figures import save
 
-        for name in _wanted([figures[name] for name in names], experiments):
-            outcomes[name] = simulate(experiments[name], options, outcomes)
+        for name in wanted:
+            with _inputs.measured(options.out / "runs") as cost:
+                outcomes[name] = simulate(experiments[name], options, outcomes)
             write_csv(place / "tables" / f"{name}.csv", table(outcomes[name]))
+            if not options.quick:
+                _note(options, folder, place, experiments, name, cost)
         for name in names:
-            save(name, figures[name], outcomes, place / "figures", folder.name)
+            save(name, figures[name], outcomes, place / "figures", folder.name, options.formats)
+        if not (options.quick or options.figures):
+            _inputs.write(place, {_inputs.FIGURES: (_inputs.digest_of_figures(folder), "")}, experiments)
     # Tables in the study's folder are all of one size; those elsewhere may be of earlier options.
-    tables = {name: place / "tables" / f"{name}.csv" for name in (experiments if options.judge or options.in_place else outcomes)}
+    tables = {name: place / "tables" / f"{name}.csv" for name in (experiments if options.judge or options.in_place or complete else outcomes)}
     found = {name: read(file, Outcome(experiments[name])) for name, file in tables.items() if file.exists()}
     rows = _claims.compare(_claims.published(folder), claims, found, options.quick)
+    options.verdicts.update((row[0], row[-1]) for row in rows)
     _keep(options, folder, rows)
-    if not options.judge:
+    if not (options.judge or complete):
         options.tell(f"{time.monotonic() - begin:.0f} s in all; figures and tables are in {place}")
     _claims.show(rows)
     return outcomes
+
+
+def _is_complete(options: Options, folder: Path, place: Path, experiments: Mapping[str, Any], wanted: Sequence[str]) -> bool:
+    """Whether all that is wanted is there, made by the study and the program as they are."""
+    if options.quick or options.seeds or _inputs.stale(folder, place, experiments, wanted):
+        return False
+    made, now = _inputs.read(place), _inputs.program()
+    return all(made[name][1] in ("", now) for name in wanted)
+
+
+def _note(options: Options, folder: Path, place: Path, experiments: Mapping[str, Any], name: str, cost: _inputs.Cost) -> None:
+    """Note what a table was made from, and what it cost. Tables of other numbers of seeds than the
+    study's own are not noted.
+    """
+    experiment = experiments[name]
+    if options.seeds and experiment.seeds > 1:
+        return
+    _inputs.write(place, {name: (_inputs.digest(folder, experiment), cost.program)}, experiments)
+    jobs = options.jobs or os.cpu_count() or 1
+    _inputs.write_costs(place, {name: (experiment.seeds, jobs, cost)}, experiments)
 
 
 def _keep(options: Options, folder: Path, rows: list[list[str]]) -> None:

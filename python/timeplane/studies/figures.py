@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from timeplane.plot import COLORS, LINES, MARKERS, style
+from timeplane.studies._claims import seeds_of
 
 __all__ = [
     "BLACK",
@@ -77,12 +78,27 @@ def letter(axes: Sequence[Axes], titles: Sequence[str]) -> None:
         a.set_title(f"({chr(97 + i)}) {title}", fontsize=8)
 
 
-def save(name: str, drawing: Drawing, outcomes: Mapping[str, Any], folder: Path, salt: str) -> None:
-    """Draw a figure as ``name.png`` and ``name.svg``, with the same bytes for the same numbers.
-    ``salt`` is part of the SVG's ids.
+#: Formats of figures, with what would make their bytes differ from one run to the next.
+FORMATS: Mapping[str, dict[str, Any]] = {
+    "png": {"Software": None},
+    "svg": {"Date": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
+
+
+def save(
+    name: str, drawing: Drawing, outcomes: Mapping[str, Any], folder: Path, salt: str, formats: Sequence[str] = ("png", "svg")
+) -> None:
+    """Draw a figure in these formats, with the same bytes for the same numbers. ``salt`` is part
+    of the SVG's ids. The number of seeds behind the means that it shows is written below it.
     """
+    shown = [outcomes[of] for of in (*drawing.needs, *drawing.optional) if of in outcomes]
+    for outcome in shown:
+        outcome.asked.clear()
     folder.mkdir(parents=True, exist_ok=True)
     with style(), matplotlib.rc_context({"svg.hashsalt": salt, "svg.fonttype": "none", "savefig.dpi": 200}):
         figure = drawing.draw(outcomes)
-        figure.savefig(folder / f"{name}.png", metadata={"Software": None})
-        figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
+        if (seeds := seeds_of(shown)) != "none":
+            figure.text(0.998, 0.002, f"n = {seeds}", ha="right", va="bottom", fontsize=5, color="0.4")
+        for kind in formats:
+            figure.savefig(folder / f"{name}.{kind}", metadata=FORMATS[kind])

@@ -75,6 +75,14 @@ def duty(configuration: float, dark: float) -> float:
     return 1 - dark / configuration
 
 
+def control_bound(rate: float, mtu: int, spread: float) -> float:
+    """Time (s) within which hosts that are told to pause have stopped, if the interface first ends
+    a frame of ``mtu`` bytes at ``rate`` (bit/s). ``spread`` is the time between the first and the
+    last host to stop: what the fastest one needs is hidden by pausing earlier (section 3.4).
+    """
+    return (mtu + FRAMING) * 8 / rate + spread
+
+
 def payload_share(mtu: int) -> float:
     """Share of a flow's bytes in the bytes on the wire, for full raw frames."""
     return (mtu - RAW_HEADER) / (mtu + FRAMING)
@@ -99,3 +107,36 @@ def circuit_goodput(large: float, small: float, count: int, period: float, dark:
     if open_ > even:
         carried = count * min(small * period, even) + min(large * period, even)
     return carried / period
+
+
+@dataclass(frozen=True)
+class Hybrid:
+    """What a circuit switch beside a packet switch carries of a port's demand in a period."""
+
+    #: Small flows with a circuit.
+    covered: int
+    #: Share of the port's line rate.
+    goodput: float
+
+
+def hybrid_goodput(large: float, small: float, count: int, packet: float, period: float, dark: float, least_open: float) -> Hybrid:
+    """The most that a circuit switch and a packet switch of ``packet`` of the line rate carry of one
+    flow of ``large`` and ``count`` flows of ``small`` of the line rate, over the number of small flows
+    that get a circuit.
+
+    Flows without a circuit share the packet switch. Circuits have the rate that it leaves for the
+    whole period (section 3.3). Each circuit of a small flow takes ``dark`` and what the flow needs
+    at that rate, at least ``least_open``; the large flow then needs a change of its own. Without
+    circuits for small flows, the large one stays up. Whatever is not carried waits, as in
+    figure 10. All times have the same unit.
+    """
+
+    def carried(covered: int) -> float:
+        by_packets = min((count - covered) * small, packet)
+        rate = 1 - by_packets
+        open_ = max(small * period / rate, least_open)
+        left = period - covered * (dark + open_) - (dark if covered else 0)
+        return by_packets + covered * small + min(large, rate * max(left, 0.0) / period)
+
+    most = max(range(count + 1), key=carried)
+    return Hybrid(most, carried(most))

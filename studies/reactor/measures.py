@@ -98,13 +98,15 @@ def change(trace: dict[str, np.ndarray]) -> dict[str, float]:
     """
     begin = FIG8_AT - 750 * US
     numbers: dict[str, float] = {}
-    for which, at in (("before", begin - PERIOD * US), ("after", begin + PERIOD * US)):
+    for which, at in (("before", begin - PERIOD * US), ("committed", begin), ("after", begin + PERIOD * US)):
         found = configurations(trace, at)
         numbers[f"{which}_trains"] = float(len(found))
         numbers |= {f"{which}_host_{i}": float(source) for i, (source, _) in enumerate(found)}
         apart = np.diff([first for _, first in found])
         if len(apart):
             numbers |= {f"{which}_apart_{name}_us": float(of(apart)) for name, of in (("least", np.min), ("mean", np.mean), ("most", np.max))}
+    circuits = [PERIOD - 750 + first for source, first in configurations(trace, begin + PERIOD * US) if source < HOSTS // 2]
+    numbers["reaction_us"] = float(min(circuits, default=np.nan))
     low, high = begin + 750 * US, begin + PERIOD * US
     new = (trace["source"] < HOSTS // 2) & (trace["time"] >= low) & (trace["time"] < high)
     numbers["between_gbps"] = float(trace["bytes"][new].sum()) * 8 / ((high - low) * 1e-12) / 1e9
@@ -122,8 +124,10 @@ def growth(trace: dict[str, np.ndarray], window: str) -> tuple[np.ndarray, np.nd
 
 
 def steps(trace: dict[str, np.ndarray], window: str) -> dict[str, float]:
-    """Figure 9, by step: each flow's mean rate in its second half; and the first three periods of
-    the flow that has become large, relative to the last period of the step.
+    """Figure 9, by step: each flow's mean rate in its second half; the first three periods of the
+    flow that has become large, relative to the mean of the second half; and from the third
+    period on, the lowest rate of a large flow in a period, and the number of times that one has
+    less than half of the mean in a period.
     """
     edges, of = growth(trace, window)
     each = (len(edges) - 1) // STEPS
@@ -131,15 +135,27 @@ def steps(trace: dict[str, np.ndarray], window: str) -> dict[str, float]:
     for k in range(STEPS):
         late = of[:, k * each + each // 2 : (k + 1) * each].mean(axis=1)
         numbers |= {f"step_{k + 1}_flow_{i}_gbps": float(rate) for i, rate in enumerate(late)}
-        last = of[k, (k + 1) * each - 1]
-        if k and last > 0:
-            numbers |= {f"{name}_{k + 1}": float(of[k, k * each + i] / last) for i, name in enumerate(("first", "second", "third"))}
+        large = of[: k + 1, k * each + 2 : (k + 1) * each]
+        numbers[f"step_{k + 1}_lowest_gbps"] = float(large.min())
+        numbers[f"step_{k + 1}_halved"] = float((large < large.mean() / 2).sum())
+        if k and late[k] > 0:
+            numbers |= {f"{name}_{k + 1}": float(of[k, k * each + i] / late[k]) for i, name in enumerate(("first", "second", "third"))}
     return numbers
 
 
 def completion_mean(run: tp.Run) -> float:
     """Mean completion time in ps; ``nan`` if a flow did not finish."""
     return float(run.flows["fct_ps"].astype(float).mean())
+
+
+#: Microseconds of a unit of time.
+UNITS = {"ps": 1e-6, "ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6}
+
+
+def microseconds(time: str) -> float:
+    """A time of a scenario, such as ``1 ms``, in us."""
+    value, unit = time.split()
+    return float(value) * UNITS[unit]
 
 
 def number(value: Any) -> float:

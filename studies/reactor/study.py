@@ -15,7 +15,7 @@ from timeplane.studies import Options
 
 from . import measures
 from .arithmetic import TABLE1
-from .experiments import FLOWS, FOLDER, HOSTS, LINE, MTU54, PERIOD54, Experiment
+from .experiments import CLOSED, FLOWS, FOLDER, HOSTS, LINE, MTU54, PAUSED, PERIOD54, Experiment
 
 
 @dataclass
@@ -35,33 +35,43 @@ def simulate(experiment: Experiment, options: Options, outcomes: Mapping[str, Ou
 
 def _measure(outcome: Outcome, results: tp.Results) -> None:
     for run in results.runs:
-        x, numbers = _measured(outcome.experiment, run)
+        scheme, x, numbers = _measured(outcome.experiment, run)
         if outcome.experiment.name in ("fig8", "fig9"):
             trace = measures.arrivals(run, measures.WATCHED)
             outcome.traces.setdefault(run.scheme_name, trace)
             numbers |= measures.change(trace) if outcome.experiment.name == "fig8" else measures.steps(trace, outcome.experiment.window)
-        outcome.add(x, run.scheme_name, run.seed, numbers)
+        outcome.add(x, scheme, run.seed, numbers)
 
 
-def _measured(experiment: Experiment, run: tp.Run) -> tuple[float, dict[str, float]]:
-    """Position on the axis and numbers of a run."""
+def _measured(experiment: Experiment, run: tp.Run) -> tuple[str, float, dict[str, float]]:
+    """Scheme, position on the axis and numbers of a run. With pauses, the axis is their length, and
+    the scheme names their kind and whatever else was swept.
+    """
     x = experiment.x_of(run.point[FLOWS]) if FLOWS in run.point else next(iter(experiment.flows))
-    numbers = measures.dropped(run)
+    scheme, numbers = run.scheme_name, measures.dropped(run)
     if experiment.periods and experiment.fabric.get("mtu"):
         hosts = experiment.fabric["topology"]["hybrid"]["tors"]
         seconds = experiment.periods * PERIOD54 * 1e-6
         numbers["goodput"] = measures.goodput_share(run, hosts, MTU54, LINE, seconds)
         numbers["offered"] = measures.offered_share(run, hosts, MTU54, LINE, seconds)
     received = measures.by_receiver(run, HOSTS) if not experiment.fabric.get("mtu") else None
+    swept = None
     if experiment.sweep:
         key, values = experiment.sweep
-        x = float(measures.number(run.point[key])) if len(values) > 1 else measures.number(values[0])
+        swept = measures.number(run.point[key]) if len(values) > 1 else measures.number(values[0])
+    if experiment.pauses:
+        parts = [scheme, str(run.point.get(PAUSED, experiment.pauses[0][0]))]
+        parts += [f"{x:g}"] if len(experiment.flows) > 1 else []
+        parts += [f"{swept:g}"] if swept is not None else []
+        scheme, x = "_".join(parts), measures.microseconds(run.point[CLOSED])
+    elif swept is not None:
+        x = swept
     if received is not None:
         numbers["received_bytes"] = float(received.sum())
-        for i in range(HOSTS):
-            numbers[f"received_{i}_by_7"] = float(received[i, 7])
+        if experiment.name.startswith("fig7"):
+            numbers |= {f"received_{i}_by_7": float(received[i, 7]) for i in range(HOSTS)}
         numbers["fct_mean_ps"] = measures.completion_mean(run)
-    return x, numbers
+    return scheme, x, numbers
 
 
 def transceivers() -> Iterator[Sequence[str]]:

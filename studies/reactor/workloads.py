@@ -17,15 +17,8 @@ def whole_frames(seconds: float, rate: float, mtu: int) -> int:
 
 
 def sizes(shares: Sequence[float], period_us: int, rate: float, mtu: int) -> list[int]:
-    """Bytes of flows that bring these shares of a line per period, the large flow first.
-
-    Small flows are one frame short of their share. If they filled the packet switch completely, a
-    frame left over from the previous period would exceed its capacity, and the scheduler would give
-    it a circuit.
-    """
-    payload = mtu - RAW_HEADER
-    whole = [whole_frames(share * period_us * 1e-6, rate, mtu) for share in shares]
-    return [whole[0], *(max(size - payload, min(size, payload)) for size in whole[1:])]
+    """Bytes of flows that bring these shares of a line per period, in whole frames."""
+    return [whole_frames(share * period_us * 1e-6, rate, mtu) for share in shares]
 
 
 def neighbors(hosts: int, shares: Sequence[float], periods: int, period_us: int, rate: float, mtu: int) -> list[Row]:

@@ -39,6 +39,10 @@ PACKETS = {
 }
 
 
+#: As :data:`PACKETS`, for the plans of ``packets.MEASURED``, on FB2010.
+MEASURED = ((3, (30.0, 100.0, 300.0), 3), (1, (30.0,), 1))
+
+
 @dataclass(frozen=True)
 class Experiment:
     """One experiment: numbers by position on the axis, scheme and case."""
@@ -73,6 +77,11 @@ def _packets(trace: str, cases: int, lengths: Sequence[float], seeds: int) -> Ex
     return Experiment(f"packets_{trace}", fill, {"wired": {}, **packets.FLYWAYS}, seeds, counts="runs")
 
 
+def _measured(cases: int, lengths: Sequence[float], seeds: int) -> Experiment:
+    fill = packets.fill("fb2010", cases, lengths, seeds, packets.MEASURED)
+    return Experiment("measured", fill, {"wired": {}, **packets.MEASURED}, seeds, counts="runs")
+
+
 def experiments(quick: bool) -> dict[str, Experiment]:
     """The experiments by name."""
     of = {trace: counts[quick] for trace, counts in CASES.items()}
@@ -85,6 +94,8 @@ def experiments(quick: bool) -> dict[str, Experiment]:
         *(_tree(trace, cases) for trace, cases in of.items() if trace != "pods"),
         *(Experiment(f"table2_{name}", table2.fill(mac, 500, seeds), table2.COLUMNS, seeds) for name, mac in table2.MACS.items()),
         *(_packets(trace, *(given[quick])) for trace, given in PACKETS.items()),
+        _measured(*MEASURED[quick]),
+        Experiment("two_way", table2.fill_two_way(100 if quick else 500, seeds), table2.TWO_WAY, seeds),
         Experiment("phases", phases.run(60 if quick else 500), phases.POINTING, counts="cases"),
     ]
     return {e.name: e for e in every}

@@ -200,6 +200,37 @@ def packets(outcomes: Outcomes) -> Figure:
     return figure
 
 
+def measured(outcomes: Outcomes) -> Figure:
+    """What is left of the gain if racks have to measure their patterns first, and what a token
+    leaves of a link with data in both directions.
+    """
+    figure, axes = panels(2)
+    o = outcomes["measured"]
+    for i, (scheme, title) in enumerate({"flyways": "all patterns known", "measured": "measured by racks without links"}.items()):
+        of = [o.estimate(x, scheme, "shorter") for x in o.places]
+        style = {"color": COLORS[i], "linestyle": LINES[i], "marker": MARKERS[i], "markersize": 3.5, "linewidth": 0.9, "elinewidth": 0.7}
+        axes[0].errorbar(np.array(o.places) * 1.04 ** (i - 0.5), [100 * e.mean for e in of], yerr=[100 * e.half for e in of], label=title, **style)
+    axes[0].set_xscale("log")
+    axes[0].set_xticks(o.places, [f"{x:g}" for x in o.places])
+    axes[0].set_xticks([], minor=True)
+    axes[0].set_xlabel("Demand takes the wires (ms)")
+    axes[0].set_ylabel("Shorter than by wire (%)")
+    axes[0].set_ylim(0, 45)
+    one, both = outcomes["table2_draft"], outcomes["two_way"]
+    columns = [(one, "wire", "DCF"), (one, "no_dcf", "no DCF"), (both, "dcf", "both ways,\nDCF"), (both, "token", "both ways,\ntoken")]
+    at = np.arange(len(columns))
+    for k, x in enumerate(RATES):
+        of = [outcome.estimate(x, column, "mbps") for outcome, column, _ in columns]
+        errors = [0 if np.isnan(e.half) else 100 * e.half / PHY[x] for e in of]
+        axes[1].bar(at + 0.4 * (k - 0.5), [100 * e.mean / PHY[x] for e in of], 0.38, yerr=errors, color=COLORS[2 * k], label=f"{PHY[x]:.0f} Mb/s", error_kw={"linewidth": 0.8})
+    axes[1].set_xticks(at, [title for _, _, title in columns], fontsize=6)
+    axes[1].set_ylabel("Of the PHY's rate (%)")
+    axes[1].set_ylim(0, 100)
+    letter(axes, ["FB2010, 16 racks", "one link, acknowledgements by wire"])
+    legend(figure, axes, columns=3)
+    return figure
+
+
 FIGURES: Figures = {
     "antennas": Drawing(antennas, ["antennas", "links"]),
     "ctd": Drawing(ctd, list(TRACES)),
@@ -208,5 +239,6 @@ FIGURES: Figures = {
     "tree": Drawing(tree, [f"{trace}_tree" for trace in TRACES if trace != "pods"]),
     "phases": Drawing(phases, ["phases"]),
     "table2": Drawing(table2, [f"table2_{mac}" for mac in MACS]),
+    "measured": Drawing(measured, ["measured", "table2_draft", "two_way"]),
     "packets": Drawing(packets, ["packets_projector", "packets_fb2010"]),
 }

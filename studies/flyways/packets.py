@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import timeplane as tp
 from timeplane import algorithms
 from timeplane.studies import Options, write_flows
 
@@ -41,6 +42,10 @@ FLYWAYS: Mapping[str, Mapping[str, Any]] = {
     "trained": {"pointing": {"trained": {"sectors": 36}}},
     "standard": {"mac": "11ad-2012"},
 }
+#: Controllers that know all patterns, and that wait for measurements of racks without links: one
+#: per rack in each interval, which is longer than a training of both ends. ``once`` sends each
+#: packet once over the air, so that every disturbance is a loss.
+MEASURED: Mapping[str, Mapping[str, Any]] = {"flyways": {}, "measured": {"measure_every": "2 ms"}, "once": {"retries": 0}}
 #: Minimum TCP timeouts: Linux's, and one that is shorter than radio queues.
 TIMEOUT, SHORT = "200 ms", "10 ms"
 
@@ -72,11 +77,11 @@ def flows(matrix: np.ndarray) -> Iterator[Row]:
         yield from ((0, int(source), int(destination), end - begin) for begin, end in itertools.pairwise(ends) if end > begin)
 
 
-def scenario(trace: str, files: Sequence[str], seeds: int) -> dict[str, Any]:
-    """A tree oversubscribed 1:2, without and with flyways."""
+def scenario(trace: str, files: Sequence[str], seeds: int, plans: Mapping[str, Mapping[str, Any]] = FLYWAYS) -> dict[str, Any]:
+    """A tree oversubscribed 1:2, without flyways and with these plans."""
     transport = lambda name: {"tcp": {"congestion": "dctcp", "initial_window": 4, "min_rto": SHORT if name == "impatient" else TIMEOUT}}
     return {
-        "name": f"packets_{trace}",
+        "name": f"packets_{trace}" if plans is FLYWAYS else "measured",
         "description": f"The demand of {RACKS} racks, by wire and with flyways.",
         "seeds": seeds,
         "fabric": {
@@ -90,11 +95,21 @@ def scenario(trace: str, files: Sequence[str], seeds: int) -> dict[str, Any]:
         "workload": {"flows": {"file": files[0]}},
         "sweep": {"workload.flows.file": list(files)},
         "scheme": {"wired": {"transport": transport("wired")}}
-        | {name: {"transport": transport(name), "plan": {"flyways": {"control": "unlimited"} | dict(keys)}} for name, keys in FLYWAYS.items()},
+        | {name: {"transport": transport(name), "plan": {"flyways": {"control": "unlimited"} | dict(keys)}} for name, keys in plans.items()},
     }
 
 
-def fill(trace: str, count: int, lengths: Sequence[float], seeds: int) -> Callable[[Outcome, Options], None]:
+def lost_in_the_air(run: tp.Run) -> float:
+    """Share of the packets that racks send over the air that are lost there."""
+    drops, links = run.drops, run.links
+    sent = int(links["sent_packets"][links["link"] >= 4 * RACKS].sum())
+    lost = int(drops["packets"][(np.asarray(drops["reason"], str) == "air") & (drops["link"] >= 4 * RACKS)].sum())
+    return lost / sent if sent else 0.0
+
+
+def fill(
+    trace: str, count: int, lengths: Sequence[float], seeds: int, plans: Mapping[str, Mapping[str, Any]] = FLYWAYS
+) -> Callable[[Outcome, Options], None]:
     """A function that fills an outcome: lengths by scheme, for each case and seed. Gains are
     relative to the same demand by wire in the same model.
     """
@@ -104,16 +119,18 @@ def fill(trace: str, count: int, lengths: Sequence[float], seeds: int) -> Callab
         places: dict[str, tuple[float, int]] = {}
         for case, matrix in enumerate(cases(trace, count)):
             for x in lengths:
-                file = f"packets_{trace}_{case}_{x:g}.csv"
+                file = f"{'packets' if plans is FLYWAYS else 'measured'}_{trace}_{case}_{x:g}.csv"
                 places[file] = x, case
                 write_flows(base / file, flows(lasting(matrix, x)))
+                if plans is MEASURED:
+                    continue
                 plan = algorithms.flyways(lasting(matrix, x), core=False)
                 found = {"fluid_shorter": 1 - plan.ctd / plan.wired, "medium_shorter": 1 - bound(matrix, 1, LEFT / 1e9) / bound(matrix, 0)}
                 outcome.add(x, "flyways", case * number, found)
         files = list(places)
         # Results do not treat a single file as a sweep.
         file_of = lambda run: run.point.get("workload.flows.file", files[0])
-        every = list(simulated.runs(scenario(trace, files, number), options, base))
+        every = list(simulated.runs(scenario(trace, files, number, plans), options, base))
         wired = {(file_of(run), run.seed): of["completion_ps"] for run, of in every if run.scheme_name == "wired"}
         for run, of in every:
             x, case = places[file_of(run)]
@@ -127,6 +144,8 @@ def fill(trace: str, count: int, lengths: Sequence[float], seeds: int) -> Callab
                 "retransmissions": of["retransmissions"],
                 "air_queue_mb": float(air.max(initial=0)) / 1e6,
             }
+            if plans is MEASURED:
+                found["air_lost"] = lost_in_the_air(run)
             outcome.add(x, run.scheme_name, case * number + run.seed - 1, found)
 
     return all_cases

@@ -82,6 +82,36 @@ def scenario(mac: Mac, chance: bool, milliseconds: int, seeds: int) -> dict[str,
     }
 
 
+#: Medium access with data in both directions, and acknowledgements by wire.
+TWO_WAY = {"dcf": "dcf", "token": "token"}
+
+
+def two_way(milliseconds: int, seeds: int) -> dict[str, Any]:
+    """The scenario of table 2 with a flow in each direction."""
+    values = scenario(DRAFT, True, milliseconds, seeds)
+    transport = values["scheme"]["wire"]["transport"]
+    values["scheme"] = {
+        name: {"transport": transport, "fabric": {"radio": {"access": access, "acknowledgements": "wire"}}} for name, access in TWO_WAY.items()
+    }
+    return values | {"name": "two_way", "description": "A TCP flow in each direction of an air link of 20 m.", "workload": {"flows": {"file": "two_way.csv"}}}
+
+
+def fill_two_way(milliseconds: int, seeds: int) -> Callable[[Outcome, Options], None]:
+    """A function that fills an outcome: the goodput of both directions together by rate, and the
+    share of the weaker one.
+    """
+
+    def both(outcome: Outcome, options: Options) -> None:
+        base = options.out / "flows"
+        write_flows(base / "two_way.csv", [(0, 0, 1, ENDLESS), (0, 1, 0, ENDLESS)])
+        for run, of in simulated.runs(two_way(milliseconds, options.seeds or seeds), options, base):
+            got = run.flows["received_bytes"].astype(float)
+            found = {"mbps": of["goodput_bps"] / 1e6, "weaker": float(got.min() / got.sum())}
+            outcome.add(float(run.point["fabric.radio.link.0.mcs"]), run.scheme_name, run.seed, found)
+
+    return both
+
+
 def fill(mac: Mac, milliseconds: int, seeds: int) -> Callable[[Outcome, Options], None]:
     """A function that fills an outcome: columns by rate, measured over ``milliseconds``, and the
     formula's values.
@@ -93,7 +123,8 @@ def fill(mac: Mac, milliseconds: int, seeds: int) -> Callable[[Outcome, Options]
         for chance in (True, False):
             values = scenario(mac, chance, milliseconds, (options.seeds or seeds) if chance else 1)
             for run, of in simulated.runs(values, options, base):
-                found = {"mbps": of["goodput_bps"] / 1e6, "retransmissions": of["retransmissions"], "timeouts": of["timeouts"]}
+                wire = run.links["sent_bytes"][(run.links["from"] == 3) & (run.links["to"] == 2)].sum()
+                found = {"mbps": of["goodput_bps"] / 1e6, "ack_mbps": 8 * float(wire) / of["simulated_ps"] * 1e6, "retransmissions": of["retransmissions"], "timeouts": of["timeouts"]}
                 outcome.add(float(run.point["fabric.radio.link.0.mcs"]), run.scheme_name, run.seed, found)
         for x in RATES:
             for name, c in COLUMNS.items():

@@ -69,12 +69,31 @@ REACTIVE, PROACTIVE, PREDICTED = steered("reactive"), steered("proactive"), stee
 PROXIES: Mapping[str, Any] = {"reactive": REACTIVE, "proactive": PROACTIVE, "predicted": PREDICTED}
 #: Variants of CUBIC that the paper may have used: early exit from slow start, and Linux's minimum
 #: timeout.
-CUBICS: Mapping[str, Any] = {
-    "cubic": CUBIC,
-    "cubic_hystart": tcp(hystart=True),
-    "cubic_200ms": tcp(hystart=False, min_rto="200 ms"),
-    "cubic_hystart_200ms": tcp(hystart=True, min_rto="200 ms"),
+VARIANTS: Mapping[str, Mapping[str, Any]] = {
+    "cubic": {"hystart": False},
+    "cubic_hystart": {"hystart": True},
+    "cubic_200ms": {"hystart": False, "min_rto": "200 ms"},
+    "cubic_hystart_200ms": {"hystart": True, "min_rto": "200 ms"},
 }
+#: Both kinds of TCP, by the end of the names of schemes: with SACK, and without. The paper does not
+#: say which it used; its TCP for ns-3 is of 2016, and ns-3 got SACK later.
+KINDS: Mapping[str, str] = {"": "SACK", "_no_sack": "no SACK"}
+CUBICS: Mapping[str, Any] = {name + kind: tcp(sack=not kind, **changes) for kind in KINDS for name, changes in VARIANTS.items()}
+
+
+def _without_sack(scheme: Mapping[str, Any]) -> dict[str, Any]:
+    return {**scheme, "transport": {"tcp": {**scheme["transport"]["tcp"], "sack": False}}}
+
+
+#: The policies that are judged, on both kinds of TCP.
+POLICIES: Mapping[str, Any] = {
+    name + kind: _without_sack(scheme) if kind else scheme for kind in KINDS for name, scheme in (("reactive", REACTIVE), ("proactive", PROACTIVE))
+}
+
+
+def kind_of(scheme: str) -> str:
+    """The end of a scheme's name that says which kind of TCP it has."""
+    return "_no_sack" if scheme.endswith("_no_sack") else ""
 
 
 def split(policy: str, values: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -99,6 +118,7 @@ ALL: Mapping[str, Any] = {
     "bbr": tcp(congestion="bbr"),
     "codel": CUBIC | _queue({"codel": {"packets": QUEUE_0}}),
     **PROXIES,
+    **POLICIES,
     "reactive_free": steered("reactive", hold=False),
     "reactive_split": split("reactive"),
     "proactive_split": split("proactive"),
@@ -126,6 +146,8 @@ class Experiment:
     numbered: bool = False
     #: Whether windows, goodput and round trips are recorded over time.
     over_time: bool = False
+    #: Whether round trips are recorded by all readings, and not by segments only.
+    readings: bool = False
 
     @property
     def settings(self) -> list[dict[str, Any]]:
@@ -152,6 +174,10 @@ class Experiment:
         """Capacity of the access point's queue in packets."""
         return float(point.get(QUEUE, QUEUE_0))
 
+    def way_back_of(self, point: Mapping[str, str]) -> float:
+        """Time of an acknowledgement's way back in ms, on which nothing waits."""
+        return number(point.get("fabric.propagation", WIRE))
+
     def delay_of(self, scheme: str) -> float:
         """Delay of a report in ms; 0 without a proxy."""
         proxy = self.schemes[scheme].get("proxy", {})
@@ -168,6 +194,8 @@ class Experiment:
             values["sweep"] = {key: list(of) for key, of in self.sweep.items()}
         if self.over_time:
             values["record"] |= {"tcp_every": "10 ms", "received_every": "10 ms"}
+        if self.readings:
+            values["record"]["round_trips"] = True
         values["scheme"] = {name: copy.deepcopy(dict(of)) for name, of in self.schemes.items()}
         return values
 
@@ -175,6 +203,8 @@ class Experiment:
 #: Rooms of the published sweeps: the variants of B, each with its A.
 PAIRS: Mapping[str, str] = {"b": "a", "b_lossy": "a", "b_0": "a", "b_0_clean": "a_clean"}
 GRID = tuple(dict.fromkeys((*PAIRS.values(), *PAIRS)))
+#: Rooms of the sweep without SACK: A, and the B that is judged.
+NO_SACK_GRID = ("a", "b_0")
 #: Sensitivity: ms of report delay, ms of the recovery timer, percent of lost messages.
 DELAYS, TTRS, LOSSES = (0, 10, 20, 50, 100), (0, 200, 400, 800, 1200, 2000), (0, 10, 50, 90)
 SIZES = (100, 300, 1000, 3000, 10000)
@@ -202,14 +232,18 @@ def _losses(losses: Sequence[int]) -> dict[str, Any]:
 def _all(seeds: int, few: int, seconds: float, long: float, tail: float, levels: Sequence[float], queues: Sequence[int], targets: Sequence[float],
          delays: Sequence[int], ttrs: Sequence[int], losses: Sequence[int], sizes: Sequence[int]) -> list[Experiment]:  # fmt: skip
     grid = {room: {LEVEL: levels, QUEUE: queues, TARGET: CLEAN if room.endswith("clean") else targets} for room in GRID}
-    judged = CUBICS | {"reactive": REACTIVE, "proactive": PROACTIVE}
+    with_sack = {name: of for name, of in (CUBICS | POLICIES).items() if not kind_of(name)}
+    without = {name: of for name, of in (CUBICS | POLICIES).items() if kind_of(name)}
     four = {"cubic": CUBIC, **PROXIES}
     return [
-        *(Experiment(f"main_{room}", ALL, room, seconds, seeds, over_time=True) for room in ROOMS_SHOWN),
+        *(Experiment(f"main_{room}", ALL, room, seconds, seeds, over_time=True, readings=True) for room in ROOMS_SHOWN),
         *(Experiment(f"long_{room}", four, room, long, seeds) for room in ROOMS_SHOWN),
         # CUBIC sends fewer packets, so it runs longer to send as many.
         *(Experiment(f"tail_{room}", {"cubic": CUBIC}, room, tail, seeds) for room in ROOMS_SHOWN),
-        *(Experiment(f"grid_{room}", judged, room, seconds, 1, grid[room], over_time=True) for room in GRID),
+        *(Experiment(f"grid_{room}", with_sack, room, seconds, 1, grid[room], over_time=True) for room in GRID),
+        # At the target that is judged, which keeps the number of runs small.
+        *(Experiment(f"grid_no_sack_{room}", without, room, seconds, 1, {LEVEL: levels, QUEUE: queues}, over_time=True, readings=True)
+          for room in NO_SACK_GRID),
         *(Experiment(f"delay_{room}", _delays(delays), room, seconds, few, numbered=True) for room in ROOMS_SHOWN),
         *(Experiment(f"ttr_{room}", _ttrs(ttrs), room, seconds, few, numbered=True) for room in ROOMS_SHOWN),
         *(Experiment(f"loss_{room}", _losses(losses), room, seconds, few, numbered=True) for room in ROOMS_SHOWN),

@@ -13,8 +13,8 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 from timeplane.studies.figures import BLACK, BLUE, GREEN, ORANGE, PINK, RED, SKY, WIDE, Drawing, Figures, legend, letter, panels
 
 from . import beams, settings
-from .experiments import DATA, GRID, HEADERS, LEVEL, NAMES, QUEUE, QUEUE_0, ROOMS_SHOWN
-from .measures import quantity
+from .experiments import DATA, GRID, HEADERS, KINDS, NAMES, NO_SACK_GRID, QUEUE_0, ROOMS_SHOWN
+from .measures import READINGS, quantity
 
 if TYPE_CHECKING:
     from .study import Outcome
@@ -34,14 +34,20 @@ OTHERS: Mapping[str, str] = {
     "cubic_hystart": "CUBIC, HyStart",
     "cubic_200ms": "CUBIC, 200 ms",
     "cubic_hystart_200ms": "CUBIC, both",
+    "cubic_no_sack": "CUBIC, no SACK",
+    "cubic_hystart_no_sack": "the same, HyStart",
+    "cubic_200ms_no_sack": "the same, 200 ms",
+    "cubic_hystart_200ms_no_sack": "the same, both",
     "newreno": "NewReno",
     "dctcp": "DCTCP, ECN",
     "bbr": "BBR",
     "codel": "CUBIC, CoDel",
     "reactive": "reactive",
+    "reactive_no_sack": "reactive, no SACK",
     "reactive_free": "reactive, not held",
     "reactive_split": "reactive, split",
     "proactive": "proactive",
+    "proactive_no_sack": "proactive, no SACK",
     "proactive_split": "proactive, split",
     "predicted": "predicted",
     "predicted_split": "predicted, split",
@@ -98,45 +104,47 @@ def _windows(a: Axes, trace: Mapping[str, np.ndarray], scheme: str) -> None:
 
 
 def _over_time(outcomes: Outcomes, scheme: str) -> Figure:
-    """Rates and windows over time, for the first seed, in both variants of B."""
-    figure, axes = panels(4, height=2.1)
+    """Rates and windows over time, for the first seed: without an outage, with SACK and without,
+    and with one.
+    """
+    figure = Figure(figsize=(WIDE, 3.6))
+    axes = figure.subplots(2, 3, sharex=True)
     titles = []
-    for i, room in enumerate(("b", "b_0")):
-        trace = outcomes[f"main_{room}"].traces[0.0, scheme]
-        _rates(axes[2 * i], trace, scheme)
-        _windows(axes[2 * i + 1], trace, scheme)
-        titles += [NAMES[room], NAMES[room]]
-    for a in axes:
-        a.set_xlim(0, None)
-        a.set_xlabel("Time (s)")
-    letter(axes, titles)
-    legend(figure, axes, 5)
+    for (above, below), (room, kind) in zip(axes.T, (("b_0", ""), ("b_0", "_no_sack"), ("b", "")), strict=True):
+        trace = outcomes[f"main_{room}"].traces[0.0, scheme + kind]
+        _rates(above, trace, scheme)
+        _windows(below, trace, scheme)
+        below.set_xlabel("Time (s)")
+        below.set_xlim(0, None)
+        titles.append(f"{NAMES[room]}; {KINDS[kind]}")
+    if scheme == "cubic":
+        for above in axes[0]:
+            above.axvline(2, color=SKY, linestyle="--", linewidth=0.8, label="the paper's timeout")
+            above.axhline(10, color=SKY, linestyle=":", linewidth=0.8, label="10 Mb/s")
+    letter(list(axes[0]), titles)
+    legend(figure, axes.flat, 4)
     return figure
 
 
 def fig8(outcomes: Outcomes) -> Figure:
-    figure, axes = panels(3, height=2.4)
-    clean = outcomes["grid_b_0_clean"]
-    level = clean.experiment.sweep[LEVEL][0]
-    place = next(i for i, of in enumerate(clean.experiment.settings) if of[LEVEL] == level and of[QUEUE] == QUEUE_0)
-    shown = [(outcomes["main_b"], 0.0, NAMES["b"]), (outcomes["main_b_0"], 0.0, NAMES["b_0"]), (clean, float(place), f"no losses, {level:g} dBm")]
-    for a, (outcome, x, _) in zip(axes, shown, strict=True):
+    """Without an outage: with SACK by segments, and without by all readings."""
+    figure, axes = panels(4, height=2.4, sharey=True)
+    o = outcomes["main_b_0"]
+    shown = [("", "segment"), *(("_no_sack", reading) for reading in READINGS)]
+    for a, (kind, reading) in zip(axes, shown, strict=True):
         for scheme in ("reactive", "proactive", "cubic"):
-            trace = outcome.traces[x, scheme]
-            a.plot(trace["s"], trace["rtt"], **look(scheme) | {"marker": "", "linewidth": 0.9})
-        out = trace["rate"] == 0
-        if out.any():
-            a.axvspan(trace["s"][out].min(), trace["s"][out].max(), color=BLACK, alpha=0.1, linewidth=0, label="outage")
+            trace = o.traces[0.0, scheme + kind]
+            a.plot(trace["s"], trace[f"rtt_{reading}"], **look(scheme) | {"marker": "", "linewidth": 0.9})
         for high in (70, 200):
-            a.axhline(high, color=BLACK, linestyle=":", linewidth=0.6, label="70 and 200 ms")
+            a.axhline(high, color=BLACK, linestyle=":", linewidth=0.6, label="the paper's 70 and 200 ms")
         slower = trace["rate"] < trace["rate"].max()
         a.set_xlim(trace["s"][slower].min() - 0.5, trace["s"][slower].max() + 0.5)
-        _log(a, (40, 70, 200, 1000, 3000) if out.any() else (40, 70, 100, 200, 400))
-        a.set_ylim(36, 4000 if out.any() else 420)
+        _log(a, (40, 70, 200, 1000, 3000))
+        a.set_ylim(36, 4000)
         a.set_xlabel("Time (s)")
     axes[0].set_ylabel("Longest RTT of 10 ms (ms)")
-    letter(axes, [name for *_, name in shown])
-    legend(figure, axes, 6)
+    letter(axes, [f"{KINDS[kind]}, {reading}" for kind, reading in shown])
+    legend(figure, axes, 4)
     return figure
 
 
@@ -172,6 +180,35 @@ def fig9(outcomes: Outcomes) -> Figure:
     return figure
 
 
+def by_reading(outcomes: Outcomes) -> Figure:
+    """Percentiles over 10 s by what round trips are measured on, in A and in B without an outage;
+    bars of CUBIC have a line at half of their height, the paper's best reduction.
+    """
+    figure = Figure(figsize=(WIDE, 4.2))
+    axes = figure.subplots(2, len(READINGS), sharey=True)
+    shown = (50.0, 99.0, 99.9, 99.999)
+    kinds = [(scheme, kind) for kind in KINDS for scheme in ("cubic", "reactive", "proactive")]
+    for row, room in zip(axes, ("a", "b_0"), strict=True):
+        for a, reading in zip(row, READINGS, strict=True):
+            for i, (scheme, kind) in enumerate(kinds):
+                values = np.array([outcomes[f"main_{room}"].mean(0, scheme + kind, f"all_{quantity(p, reading)}") for p in shown])
+                place = np.arange(len(shown)) + (i - 2.5) * 0.14
+                name = f"{LOOKS[scheme][3]}, {KINDS[kind]}"
+                a.bar(place, values, 0.13, color=LOOKS[scheme][0], alpha=0.45 if kind else 1, label=name)
+                if scheme == "cubic":
+                    a.hlines(values / 2, place - 0.07, place + 0.5, color=BLACK, linewidth=0.7, label="half of CUBIC's, the paper's best")
+            _log(a, (40, 70, 100, 200, 500, 1000, 3000))
+            a.set_ylim(30, 6500)
+            a.set_xticks(range(len(shown)), [f"{p:g}" for p in shown])
+            a.grid(visible=False, axis="x")
+            a.set_title(f"{'A' if room == 'a' else NAMES[room]}; by {reading}", fontsize=8)
+        row[0].set_ylabel("RTT (ms)")
+    for a in axes[-1]:
+        a.set_xlabel("Percentile")
+    legend(figure, axes.flat, 4)
+    return figure
+
+
 def _estimate_of_both(outcomes: Outcomes, scheme: str, room: str) -> tuple[float, float]:
     """Mean goodput of A and this B with its half-width, from the means of each seed."""
     from timeplane.studies import estimate
@@ -198,7 +235,7 @@ def fig10(outcomes: Outcomes) -> Figure:
 
 def every_control(outcomes: Outcomes) -> Figure:
     """Goodput against the 99th percentile of round trips."""
-    figure, axes = panels(len(ROOMS_SHOWN), height=3.0, sharey=True)
+    figure, axes = panels(len(ROOMS_SHOWN), height=3.7, sharey=True)
     for a, room in zip(axes, ROOMS_SHOWN, strict=True):
         o = outcomes[f"main_{room}"]
         names = list(OTHERS)
@@ -217,23 +254,44 @@ def every_control(outcomes: Outcomes) -> Figure:
 
 
 def which_settings(outcomes: Outcomes) -> Figure:
-    """The number of settings in which each statement holds, by room, and in which two figures
-    hold together.
+    """The number of settings with SACK in which each statement holds, by room, and in which two
+    figures hold together.
     """
-    every = settings.all_settings(outcomes)
-    rooms = list(dict.fromkeys(s.room for s in every))
+    every = [(s, of["segment"]) for s, of in settings.all_settings(outcomes) if not s.kind]
+    rooms = list(dict.fromkeys(s.room for s, _ in every))
     figure, axes = panels(2, height=3.0, gridspec_kw={"width_ratios": (3, 2)})
     parts = list(settings.PARTS)
-    share = np.array([[np.mean([s.holds()[part] for s in every if s.room == room]) for part in parts] for room in rooms])
+    share = np.array([[np.mean([of[part] for s, of in every if s.room == room]) for part in parts] for room in rooms])
     _numbers(axes[0], 100 * share.T, 100)
     axes[0].set_xticks(range(len(rooms)), [NAMES[r].replace(", ", ",\n") for r in rooms], fontsize=6)
     axes[0].set_yticks(range(len(parts)), [f"{settings.PARTS[p]}: {p.replace('_', ' ')}" for p in parts])
-    held = [settings.figures_of(s.holds()) for s in every]
+    held = [settings.figures_of(of) for _, of in every]
     both = np.array([[sum(of[a] and of[b] for of in held) for a in settings.FIGURES] for b in settings.FIGURES], float)
     _numbers(axes[1], both, len(every))
     axes[1].set_xticks(range(len(settings.FIGURES)), settings.FIGURES, fontsize=6)
     axes[1].set_yticks(range(len(settings.FIGURES)), settings.FIGURES)
     letter(axes, ["settings in which it holds (%)", f"of {len(every)}, both hold in so many"])
+    return figure
+
+
+def without_sack(outcomes: Outcomes) -> Figure:
+    """The share of settings without SACK in which each statement holds, by reading, and the number
+    in which two figures hold together.
+    """
+    every = [of for s, of in settings.all_settings(outcomes) if s.kind]
+    figure, axes = panels(3, height=3.0, gridspec_kw={"width_ratios": (3, 4, 4)})
+    parts = list(settings.PARTS)
+    share = np.array([[np.mean([of[reading][part] for of in every]) for part in parts] for reading in READINGS])
+    _numbers(axes[0], 100 * share.T, 100)
+    axes[0].set_xticks(range(len(READINGS)), ["segm.", "ack", "deliv."], fontsize=6)
+    axes[0].set_yticks(range(len(parts)), [f"{settings.PARTS[p]}: {p.replace('_', ' ')}" for p in parts])
+    for a, reading in zip(axes[1:], ("acknowledgement", "delivery"), strict=True):
+        held = [settings.figures_of(of[reading]) for of in every]
+        both = np.array([[sum(of[x] and of[y] for of in held) for x in settings.FIGURES] for y in settings.FIGURES], float)
+        _numbers(a, both, len(every))
+        a.set_xticks(range(len(settings.FIGURES)), settings.FIGURES, fontsize=6)
+        a.set_yticks(range(len(settings.FIGURES)), settings.FIGURES, fontsize=6)
+    letter(axes, ["holds in (%)", f"by ack: both, of {len(every)}", f"by delivery: both, of {len(every)}"])
     return figure
 
 
@@ -284,11 +342,13 @@ FIGURES: Figures = {
     "fig2": Drawing(fig2, []),
     "fig6": Drawing(lambda o: _over_time(o, "cubic"), _needs("main")),
     "fig7": Drawing(lambda o: _over_time(o, "reactive"), _needs("main")),
-    "fig8": Drawing(fig8, [*_needs("main"), "grid_b_0_clean"]),
+    "fig8": Drawing(fig8, _needs("main")),
     "fig9": Drawing(fig9, _needs("long", "tail")),
+    "readings": Drawing(by_reading, _needs("main")),
     "fig10": Drawing(fig10, _needs("long")),
     "schemes": Drawing(every_control, _needs("main")),
     "settings": Drawing(which_settings, [f"grid_{room}" for room in GRID]),
+    "no_sack": Drawing(without_sack, [f"grid_no_sack_{room}" for room in NO_SACK_GRID]),
     "delay": Drawing(lambda o: _against(o, "delay", "Report delay (ms)"), _needs("delay")),
     "queue": Drawing(lambda o: _against(o, "queue", "Queue (packets)", log=(100, 1000, 10000)), _needs("queue")),
     "ttr": Drawing(lambda o: _against(o, "ttr", "Time to recover (s)", 1e-3), _needs("ttr")),

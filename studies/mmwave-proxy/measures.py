@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -26,17 +27,48 @@ NOTHING = 10.0
 AROUND = 500
 
 
-def quantity(percentile: float) -> str:
+#: What a round trip can be measured on, with the beginning of the names of its numbers.
+READINGS: Mapping[str, str] = {"segment": "rtt", "acknowledgement": "ack", "delivery": "app"}
+
+
+def quantity(percentile: float, reading: str = "segment") -> str:
     """The name of a percentile of round trips."""
-    return f"rtt_p{percentile:g}_ms"
+    return f"{READINGS[reading]}_p{percentile:g}_ms"
 
 
-def round_trips(run: tp.Run) -> tuple[np.ndarray, np.ndarray]:
-    """Round trips in ms, and the number of segments with each. Bins are 1.6 % wide and named by
-    their lower end.
+@dataclass(frozen=True)
+class RoundTrips:
+    """Measured round trips: ends of intervals (ps), times (ms), and how many there are of each.
+    Bins of times are 1.6 % wide and named by their lower end.
     """
-    table = run.rtt
-    return table["rtt_ps"].astype(float) / MS, table["packets"].astype(np.int64)
+
+    when: np.ndarray
+    times: np.ndarray
+    counts: np.ndarray
+
+
+def round_trips(run: tp.Run, readings: bool, back_ms: float) -> dict[str, RoundTrips]:
+    """Round trips by segment or by all ``readings``. A delivery in order is a way there, so
+    ``back_ms`` is added.
+    """
+    if not readings:
+        table = run.rtt
+        times = table["rtt_ps"].astype(float) / MS
+        return {"segment": RoundTrips(np.zeros(len(times), np.int64), times, table["packets"].astype(np.int64))}
+    table = run.round_trips
+    reading = np.array([str(r) for r in table["reading"]])
+    found = {}
+    for name in READINGS:
+        own = reading == name
+        times = table["rtt_ps"][own].astype(float) / MS + (back_ms if name == "delivery" else 0.0)
+        found[name] = RoundTrips(table["time_ps"][own].astype(np.int64), times, table["packets"][own].astype(np.int64))
+    return found
+
+
+def bins(of: RoundTrips) -> tuple[np.ndarray, np.ndarray]:
+    """Different times, and how many of each there are, in all intervals together."""
+    times, place = np.unique(of.times, return_inverse=True)
+    return times, np.bincount(place, weights=of.counts, minlength=len(times)).astype(np.int64)
 
 
 def percentile(times: np.ndarray, counts: np.ndarray, percent: float) -> float:
@@ -49,16 +81,17 @@ def percentile(times: np.ndarray, counts: np.ndarray, percent: float) -> float:
     return float(times[order][np.searchsorted(within, total * percent / 100 - 1e-9)])
 
 
-def _percentiles(times: np.ndarray, counts: np.ndarray) -> dict[str, float]:
-    return {quantity(p): percentile(times, counts, p) for p in PERCENTILES}
+def _percentiles(of: Mapping[str, RoundTrips]) -> dict[str, float]:
+    return {quantity(p, reading): percentile(trips.times, trips.counts, p) for reading, trips in of.items() for p in PERCENTILES}
 
 
 #: Number of resamples of the walks, from which the intervals of pooled percentiles come.
 RESAMPLES = 1000
 
 
-def pooled(parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> dict[str, Summary]:
-    """Percentiles over the packets of all seeds together, and the number of packets.
+def pooled(parts: Sequence[tuple[np.ndarray, np.ndarray]], reading: str = "segment") -> dict[str, Summary]:
+    """Percentiles over the packets of all seeds together, and the number of packets: ``parts`` has
+    the times and counts of each seed.
 
     Each seed is a walk, and packets of a walk are not independent. So a 95 % interval is a
     bootstrap over walks; one walk has none.
@@ -75,8 +108,9 @@ def pooled(parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> dict[str, Summary]
             found = [percentile(bins, of, p) for of in drawn]
             low, high = np.nanquantile(found, (0.025, 0.975))
             limits[p] = float(low), float(high)
-    summaries = {f"all_{quantity(p)}": Summary(percentile(bins, total, p), *limits[p], len(parts)) for p in PERCENTILES}
-    return summaries | {"packets": Summary(float(total.sum()), math.nan, math.nan, len(parts))}
+    summaries = {f"all_{quantity(p, reading)}": Summary(percentile(bins, total, p), *limits[p], len(parts)) for p in PERCENTILES}
+    packets = "packets" if reading == "segment" else f"packets_{READINGS[reading]}"
+    return summaries | {packets: Summary(float(total.sum()), math.nan, math.nan, len(parts))}
 
 
 def link_trace(run: tp.Run) -> tuple[np.ndarray, np.ndarray]:
@@ -128,9 +162,18 @@ def lost(run: tp.Run) -> dict[str, float]:
             for name, reason in (("queue", "buffer_full"), ("aqm", "aqm"), ("air", "air"))}  # fmt: skip
 
 
-def over_time(run: tp.Run, end: int, times: np.ndarray, rates: np.ndarray) -> dict[str, np.ndarray]:
-    """Every 10 ms: the channel's rate, goodput over 100 ms (Mb/s), the window and the longest round
-    trip of the samples (bytes, ms).
+def _longest(when: np.ndarray, values: np.ndarray, at_ends: np.ndarray) -> np.ndarray:
+    """The largest value by the end of its interval; ``nan`` without any."""
+    most = np.full(len(at_ends), -np.inf)
+    place = np.searchsorted(at_ends, when)
+    inside = place < len(at_ends)
+    np.maximum.at(most, place[inside], values[inside])
+    return np.where(np.isfinite(most), most, np.nan)
+
+
+def over_time(run: tp.Run, of: Mapping[str, RoundTrips], end: int, times: np.ndarray, rates: np.ndarray) -> dict[str, np.ndarray]:
+    """Every 10 ms: the channel's rate, goodput over 100 ms (Mb/s), the window (bytes) and the
+    longest round trips of the interval (ms), those of segments without the width of bins.
     """
     tcp, received = run.tcp, run.received
     to = received["host"] == DEVICE
@@ -142,6 +185,7 @@ def over_time(run: tp.Run, end: int, times: np.ndarray, rates: np.ndarray) -> di
     # the flow's number.
     own = tcp["flow"] == 0
     when = when[own]
+    longest = {f"rtt_{name}": _longest(trips.when, trips.times, when) for name, trips in of.items() if len(of) > 1}
     goodput = (total[over:] - total[:-over]) * 8 / (OVER * 1000)
     place = np.clip(when // (EVERY * MS) - 1, 0, len(goodput) - 1)
     return {
@@ -151,16 +195,22 @@ def over_time(run: tp.Run, end: int, times: np.ndarray, rates: np.ndarray) -> di
         "window": tcp["window_bytes"][own].astype(float),
         "rtt": tcp["longest_rtt_ps"][own].astype(float) / MS,
         "timeouts": tcp["timeouts"][own].astype(float),
+        **longest,
     }
 
 
+#: Names of the longest round trip around a blockage by reading.
+PEAKS: Mapping[str, str] = {"segment": "peak_ms", "acknowledgement": "peak_ack_ms", "delivery": "peak_app_ms"}
+
+
 def judged(
-    trace: Mapping[str, np.ndarray], run: tp.Run, delay_ms: float, queue: float, times: np.ndarray, rates: np.ndarray, end: int
+    trace: Mapping[str, np.ndarray], least: float, delay_ms: float, queue: float, times: np.ndarray, rates: np.ndarray, end: int
 ) -> dict[str, float]:
-    """The numbers of a run that figures 6 to 8 are judged by."""
+    """The numbers of a run that figures 6 to 8 are judged by; ``least`` is its shortest round trip
+    in ms.
+    """
     when = np.round(trace["s"] * S).astype(np.int64)
     settled = when >= BEGIN * MS
-    least = round_trips(run)[0].min(initial=np.inf)
     numbers: dict[str, float] = {}
     # Figure 6: the window against what path and queue hold.
     product = at(times, rates, when) / 8 * least / 1000
@@ -185,9 +235,14 @@ def judged(
     numbers["follows"] = float((np.abs(trace["window"] / np.where(known > 0, known, 1) - 1) <= 0.1)[use].mean()) if use.any() else float("nan")
     # Figure 8.
     slower = np.flatnonzero(rates < rates.max())
-    blocked = (settled if not len(slower) else settled & (when >= times[slower[0]] - AROUND * MS) & (when <= _last(times, rates, end) + AROUND * MS))
+    blocked = settled if not len(slower) else settled & (when >= times[slower[0]] - AROUND * MS) & (when <= _last(times, rates, end) + AROUND * MS)
     round_trip = np.where(blocked, trace["rtt"], np.nan)
     numbers["peak_ms"] = _most(round_trip)
+    numbers |= {
+        peak: _most(np.where(blocked, trace[f"rtt_{reading}"], np.nan))
+        for reading, peak in PEAKS.items()
+        if f"rtt_{reading}" in trace and reading != "segment"
+    }
     flight = np.nan_to_num(trace["rtt"]) * MS
     clear = np.array([_least(times, rates, int(w - f) - EVERY * MS, int(w)) > 0 for w, f in zip(when, flight, strict=True)], bool)
     numbers["peak_clear_ms"] = _most(np.where(clear, round_trip, np.nan))
@@ -210,8 +265,10 @@ def _least(times: np.ndarray, rates: np.ndarray, begin: int, end: int) -> float:
     return float(rates[first : max(int(np.searchsorted(times, end)), first + 1)].min())
 
 
-def measured(experiment: Experiment, run: tp.Run) -> tuple[dict[str, float], dict[str, np.ndarray]]:
-    """The numbers of a run, and its values over time if they were recorded."""
+def measured(experiment: Experiment, run: tp.Run, of: Mapping[str, RoundTrips]) -> tuple[dict[str, float], dict[str, np.ndarray]]:
+    """The numbers of a run with these round trips, and its values over time if they were
+    recorded.
+    """
     flows = run.flows
     end = round(experiment.seconds * S)
     times, rates = link_trace(run)
@@ -223,9 +280,10 @@ def measured(experiment: Experiment, run: tp.Run) -> tuple[dict[str, float], dic
     numbers = {"goodput_mbps": goodput, "capacity_mbps": carried, "use": goodput / carried if carried else float("nan")}
     numbers["outage_s"] = integral(times, (rates == 0).astype(float), end)
     numbers |= {"timeouts": float(flows["timeouts"][to].sum()), "retransmissions": float(flows["retransmissions"][to].sum())}
-    numbers |= lost(run) | _percentiles(*round_trips(run))
+    numbers |= lost(run) | _percentiles(of)
     if not experiment.over_time:
         return numbers, {}
-    trace = over_time(run, end, times, rates)
+    trace = over_time(run, of, end, times, rates)
     queue = experiment.queue_of(run.point)
-    return numbers | judged(trace, run, experiment.delay_of(run.scheme_name), queue, times, rates, end), trace
+    least = float(of["segment"].times.min(initial=np.inf))
+    return numbers | judged(trace, least, experiment.delay_of(run.scheme_name), queue, times, rates, end), trace

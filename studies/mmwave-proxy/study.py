@@ -36,20 +36,29 @@ def simulate(experiment: Experiment, options: Options, outcomes: Mapping[str, Ou
 
 def _measure(outcome: Outcome, results: tp.Results) -> None:
     experiment = outcome.experiment
-    together: dict[tuple[float, str], list[tuple[np.ndarray, np.ndarray]]] = {}
+    together: dict[tuple[float, str, str], list[tuple[np.ndarray, np.ndarray]]] = {}
     for run in results.runs:
         place = experiment.place(run.point, run.scheme_name)
-        numbers, trace = measures.measured(experiment, run)
+        trips = measures.round_trips(run, experiment.readings, experiment.way_back_of(run.point))
+        numbers, trace = measures.measured(experiment, run, trips)
         outcome.add(*place, run.seed, numbers)
         if trace:
             outcome.traces.setdefault(place, trace)
-        together.setdefault(place, []).append(measures.round_trips(run))
-    for (x, scheme), parts in together.items():
-        outcome.summaries |= {(x, scheme, name): summary for name, summary in measures.pooled(parts).items()}
+        for reading, of in trips.items():
+            together.setdefault((*place, reading), []).append(measures.bins(of))
+    for (x, scheme, reading), parts in together.items():
+        outcome.summaries |= {(x, scheme, name): summary for name, summary in measures.pooled(parts, reading).items()}
 
 
 #: Columns of a grid's table: the criteria of settings.
 JUDGED = ("goodput_mbps", "use", "window_over", "lost_queue", "timeouts", "rtos_up", "rto_s", "starved_s", "follows", "peak_ms", "peak_clear_ms")
+
+
+def _columns(experiment: Experiment) -> tuple[str, ...]:
+    """Columns of a grid's table, with all readings of round trips if there are some."""
+    readings = measures.READINGS if experiment.readings else ("segment",)
+    peaks = [peak for reading, peak in measures.PEAKS.items() if reading in readings and peak not in JUDGED]
+    return (*JUDGED, *peaks, *(measures.quantity(p, reading) for reading in readings for p in settings.SHOWN))
 
 
 def table(outcome: Outcome) -> Iterator[Sequence[Any]]:
@@ -59,12 +68,11 @@ def table(outcome: Outcome) -> Iterator[Sequence[Any]]:
     if len(outcome.experiment.sweep) < 2:
         yield from studies.table(outcome, 5)
         return
-    columns = (*JUDGED, *settings.RTTS)
-    yield (*_swept(outcome.experiment), "scheme", "seeds", *columns)
+    yield (*_swept(outcome.experiment), "scheme", "seeds", *_columns(outcome.experiment))
     for x, setting in enumerate(outcome.experiment.settings):
         for scheme in outcome.experiment.schemes:
             seeds = outcome.estimate(x, scheme, JUDGED[0]).n
-            yield *setting.values(), scheme, seeds, *(studies.digits(outcome.mean(x, scheme, quantity)) for quantity in columns)
+            yield *setting.values(), scheme, seeds, *(studies.digits(outcome.mean(x, scheme, quantity)) for quantity in _columns(outcome.experiment))
 
 
 def _swept(experiment: Experiment) -> list[str]:
@@ -81,7 +89,7 @@ def read(path: Path, outcome: studies.Outcome[Experiment]) -> studies.Outcome[Ex
     with path.open(newline="", encoding="utf-8") as file:
         for cells in csv.DictReader(file):
             x = place[tuple(cells[name] for name in _swept(experiment))]
-            for quantity in (*JUDGED, *settings.RTTS):
+            for quantity in _columns(experiment):
                 value = float(cells[quantity] or "nan")
                 outcome.summaries[x, cells["scheme"], quantity] = Summary(value, math.nan, math.nan, int(cells["seeds"]))
     return outcome

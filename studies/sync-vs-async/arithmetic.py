@@ -44,3 +44,11 @@ def fill(mix: Mix) -> Fill:
     sizes = [(p / (most - least + 1), size) for p, least, most in mix for size in range(least, most + 1)]
     ip, on_wire = sum(p * s for p, s in sizes), sum(p * wire(s) for p, s in sizes)
     return Fill(ip / MTU, on_wire / wire(MTU))
+
+
+def crossing(propagation: float) -> float:
+    """Time of a full packet from the first switch to a server of another leaf in an empty network,
+    in ps: two links at 10 Gb/s and one at 1 Gb/s, each ``propagation`` long.
+    """
+    bits = 8 * wire(MTU)
+    return 2 * bits / 10e9 * 1e12 + bits / 1e9 * 1e12 + 3 * propagation

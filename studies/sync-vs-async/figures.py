@@ -15,6 +15,7 @@ from timeplane.studies.figures import BLACK, BLUE, GREEN, ORANGE, PINK, RED, SKY
 
 from . import measures
 from .arithmetic import ALTERNATING, BIMODAL, WEB, fill
+from .claims import FAIRNESS, SLOTS
 from .experiments import IMPERFECTIONS, imperfect_name
 
 if TYPE_CHECKING:
@@ -27,9 +28,13 @@ LOOKS: Mapping[str, tuple[str, Any, str, str]] = {
     "syn": (BLUE, "-", "o", "SYN"),
     "asy": (RED, "--", "s", "ASY"),
     "ecmp": (BLACK, ":", "x", "no scheme"),
+    "syn_packet": (SKY, "-.", "^", "SYN, one packet a slot"),
+    "syn_phase": (SKY, "-.", "^", "SYN, a phase for each server"),
+    "asy_max_min": (ORANGE, (0, (1, 1.2)), "D", "ASY, max-min"),
     "syn_ocf": (SKY, "-.", "^", "SYN, OCF"),
     "syn_mmf": (BLUE, "-", "o", "SYN, MMF"),
     "syn_srjf": (GREEN, (0, (1, 1.2)), "D", "SYN, SRJF"),
+    "syn_srjf_flows": (PINK, (0, (1, 1.2)), "v", "SYN, SRJF also within a pair"),
     "syn_packets": (SKY, "-.", "^", "SYN, several packets a slot"),
     "syn_fragments": (GREEN, (0, (1, 1.2)), "D", "SYN, and fragments"),
 }
@@ -82,20 +87,41 @@ def against_load(
 
 
 def fig3(outcomes: Outcomes) -> Figure:
-    figure = against_load(
-        outcomes["fixed"],
-        ("syn", "asy"),
-        [("jain_flows", "Jain's index", "of flows' rates"), ("jain_servers", "Jain's index", "of servers' goodput")],
-    )
-    for a in figure.axes:
-        a.set_ylim(0, 1.02)
+    """Jain's index by all that it may be about. Above a load of 0.2 the paper's are the same and
+    close to 1.
+    """
+    titles = ("of flows' rates", "of servers' goodput", "timeslots, all servers", "timeslots, in use", "1 ms, all servers", "1 ms, in use", "of slowdowns")
+    figure = Figure(figsize=(WIDE, 3.8))
+    *axes, unused = figure.subplots(2, 4, sharey=True).flat
+    unused.set_visible(False)
+    for a, (experiment, quantity, _) in zip(axes, FAIRNESS, strict=True):
+        for scheme in ("syn", "asy"):
+            curve(a, outcomes[experiment], scheme, quantity)
+        a.plot([0.2, 1], [1, 1], color=BLACK, linewidth=0.9, linestyle=":", label="published, both schemes")
+        a.set_xlim(0, 1)
+        a.set_xlabel("Load")
+        a.set_ylim(0, 1.04)
+    for a in axes[::4]:
+        a.set_ylabel("Jain's index")
+    letter(axes, titles)
+    legend(figure, axes)
     return figure
 
 
 def fig4(outcomes: Outcomes) -> Figure:
+    return metrics(outcomes["incast"])
+
+
+def fig4_mixed(outcomes: Outcomes) -> Figure:
+    """Figure 4 with packets of two sizes, which the paper leaves out as very similar."""
+    return metrics(outcomes["incast_bimodal"])
+
+
+def metrics(outcome: Outcome) -> Figure:
+    """SYN's metrics and ASY under incast."""
     figure = against_load(
-        outcomes["incast"],
-        ("syn_ocf", "syn_mmf", "syn_srjf", "asy"),
+        outcome,
+        ("syn_ocf", "syn_mmf", "syn_srjf", "syn_srjf_flows", "asy"),
         [
             ("slowdown_mean", "Mean slowdown", "mean slowdown"),
             ("fct_variation", "Coefficient of variation", "variation of FCT"),
@@ -130,10 +156,10 @@ def fig6(outcomes: Outcomes) -> Figure:
     figure, axes = panels(3, height=2.3)
     for a, name, mix in zip(axes, ("bimodal", "web"), (BIMODAL, WEB), strict=False):
         outcome = outcomes[name]
-        for scheme in ("syn", "asy"):
+        for scheme in ("syn", "syn_packet", "asy"):
             curve(a, outcome, scheme, "slowdown_mean")
-        a.axvline(fill(mix).wire, color=BLUE, linewidth=0.8, linestyle=(0, (4, 2)), label="SYN's slots are full (wire)")
-        a.axvline(fill(mix).ip, color=BLUE, linewidth=0.8, linestyle=":", label="SYN's slots are full (IP)")
+        a.axvline(fill(mix).wire, color=SKY, linewidth=0.8, linestyle=(0, (4, 2)), label="one packet a slot: full (wire bytes)")
+        a.axvline(fill(mix).ip, color=SKY, linewidth=0.8, linestyle=":", label="one packet a slot: full (IP bytes)")
         a.set_xlabel("Load")
         a.set_ylabel("Mean slowdown")
         a.set_xlim(0, 1)
@@ -162,7 +188,7 @@ def _over_time(axes: Axes, outcome: Outcome) -> None:
 
 
 def slots(outcomes: Outcomes) -> Figure:
-    """SYN's goodput with packets that do not fill its slots."""
+    """SYN's goodput with packets that do not fill its slots, one packet in each."""
     figure, axes = panels(1, width=3.6, height=2.6)
     a = axes[0]
     a.plot([0, 1], [0, 1], color="0.6", linewidth=0.8)
@@ -175,7 +201,8 @@ def slots(outcomes: Outcomes) -> Figure:
     for name, label, color, marker, mix in mixes:
         if name not in outcomes:
             continue
-        curve(a, outcomes[name], "syn", "carried_load", color=color, marker=marker, label=label, linestyle="-")
+        scheme = "syn_packet" if mix else "syn"
+        curve(a, outcomes[name], scheme, "carried_load", color=color, marker=marker, label=label, linestyle="-")
         if mix:
             a.axhline(fill(mix).wire, color=color, linewidth=0.8, linestyle=":")
     a.set_xlabel("Load")
@@ -193,7 +220,7 @@ def fig7_9(outcomes: Outcomes) -> Figure:
     figure, axes = panels(3)
     assert outcome.results is not None
     first = min(r.seed for r in outcome.results.runs)
-    for scheme in ("syn", "asy"):
+    for scheme in ("syn", "syn_phase", "asy"):
         run = next(r for r in outcome.results.runs if r.scheme_name == scheme and r.seed == first)
         lines = measures.trace(run, begin, begin + length, every)
         for a, tier in zip(axes, ("servers", "leaves", "spines"), strict=True):
@@ -217,7 +244,7 @@ def fig10(outcomes: Outcomes) -> Figure:
     outcome = outcomes["trace"]
     assert outcome.results is not None
     figure, axes = panels(2)
-    for scheme in ("syn", "asy"):
+    for scheme in ("syn", "syn_phase", "asy", "asy_max_min"):
         runs = [r for r in outcome.results.runs if r.scheme_name == scheme]
         color, line, _, name = LOOKS[scheme]
         count: dict[int, int] = {}
@@ -231,8 +258,8 @@ def fig10(outcomes: Outcomes) -> Figure:
         took = np.concatenate([np.where(np.isnan(f), np.inf, f) for f in map(_measured_fct, runs)])
         grid = np.geomspace(2e7, 1e11, 300)
         axes[1].plot(grid / measures.MS, np.searchsorted(np.sort(took), grid) / len(took), color=color, linestyle=line, label=name)
-    axes[0].set_xlabel("Time in the network (us)")
-    axes[0].set_xlim(0, 150)
+    axes[0].set_xlabel("Time from the first switch on (us)")
+    axes[0].set_xlim(0, 100)
     axes[1].set_xlabel("Flow completion time (ms)")
     axes[1].set_xscale("log")
     axes[1].xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
@@ -249,6 +276,40 @@ def _measured_fct(run: tp.Run) -> np.ndarray:
     return flows["fct_ps"].astype(float)[flows["measured"].astype(bool)]
 
 
+#: The paper's change from SYN to ASY in percent, by quantity, with a title.
+PUBLISHED = {
+    "servers_mean{}_kB": (-40, "servers"),
+    "leaves_mean{}_kB": (45, "leaves"),
+    "spines_mean{}_kB": (100, "spines"),
+    "latency_p50_us": (100, "median latency"),
+}
+
+
+def buffers(outcomes: Outcomes) -> Figure:
+    """ASY's mean buffers and median latency against SYN's in all combinations: by what a queue
+    counts, by when hosts start their timeslots, and by the length of a link.
+    """
+    figure, axes = panels(len(PUBLISHED), height=2.5)
+    every = [(e, syn, suffix) for e in ("trace", "trace_1us") if e in outcomes for syn in ("syn", "syn_phase") for suffix in ("", "_all")]
+    names = {"trace": "10 m", "trace_1us": "200 m", "": "waiting", "_all": "all", "syn": "together", "syn_phase": "phases"}
+    y = np.arange(len(every))
+    for a, (quantity, (published, _)) in zip(axes, PUBLISHED.items(), strict=True):
+        # The time in the network is the same whatever queues count: one bar for both rows.
+        once = "{}" not in quantity
+        cells, at = (every[::2], y[::2] + 0.5) if once else (every, y)
+        changes = [outcomes[e].ratio(0.8, "asy", quantity.format(suffix), syn).minus(1).times(100) for e, syn, suffix in cells]
+        errors = np.array([[c.mean - c.low, c.high - c.mean] for c in changes]).T
+        a.barh(at, [c.mean for c in changes], xerr=errors, color=RED, height=1.65 if once else 0.65, error_kw={"linewidth": 0.8})
+        a.axvline(published, color=BLACK, linewidth=0.9, linestyle=":", label="published")
+        a.set_xlabel("Change (%)")
+        a.set_ylim(len(every) - 0.5, -0.5)
+        a.grid(axis="y", visible=False)
+        a.set_yticks(y, [", ".join(names[part] for part in cell) if a is axes[0] else "" for cell in every])
+    letter(axes, [title for _, title in PUBLISHED.values()])
+    legend(figure, axes)
+    return figure
+
+
 def estimators(outcomes: Outcomes) -> Figure:
     """Backlog at the servers for each way to compute ASY's rates."""
     outcome = outcomes["estimators"]
@@ -260,6 +321,7 @@ def estimators(outcomes: Outcomes) -> Figure:
         "asy_scale_down": "backlogged, scaled down",
         "asy_max_min": "backlogged, max-min",
         "asy_proportional": "backlogged, proportional",
+        "asy_depth_1": "backlogged, scaled both ways, buckets of one packet",
         "asy_horizon_1ms": "horizon 1 ms, scaled both ways",
         "asy_arrivals_1ms": "arrivals 1 ms, scaled both ways",
         "asy_horizon_1ms_down": "horizon 1 ms, scaled down",
@@ -278,6 +340,25 @@ def estimators(outcomes: Outcomes) -> Figure:
         a.grid(axis="y", visible=False)
     axes[0].set_yticks(y, [names[c] for c in schemes])
     axes[1].set_yticks(y, [""] * len(y))
+    return figure
+
+
+def slot_lengths(outcomes: Outcomes) -> Figure:
+    """What SYN carries, and its control traffic, by the length of a timeslot."""
+    figure, axes = panels(2)
+    outcome = outcomes["slot_length"]
+    low, high = outcome.experiment.loads[0], outcome.experiment.loads[-1]
+    for fill_, look in (("packet", looks("syn_packet")), ("packets", looks("syn", "SYN, several packets a slot"))):
+        for a, (quantity, load, factor) in zip(axes, (("carried_load", high, 1.0), ("control_Mbps", low, 1e-3)), strict=True):
+            of = [outcome.estimate(load, f"syn_{fill_}_{n}", quantity) for n in SLOTS]
+            a.errorbar(SLOTS, [factor * e.mean for e in of], [factor * e.half for e in of], capsize=1.5, **look)
+    for a, label in zip(axes, (f"Carried of load {high:g}", f"Control at load {low:g} (Gb/s)"), strict=True):
+        a.set_xticks(SLOTS)
+        a.set_xlabel("Timeslot (full packets)")
+        a.set_ylabel(label)
+        a.set_ylim(bottom=0)
+    letter(axes, ["throughput, bimodal packets", "control traffic"])
+    legend(figure, axes)
     return figure
 
 
@@ -365,14 +446,17 @@ def messages(outcomes: Outcomes) -> Figure:
 
 
 FIGURES: Figures = {
-    "fig3": Drawing(fig3, ["fixed"]),
+    "fig3": Drawing(fig3, ["fixed", "fairness_slot", "fairness_1ms"]),
     "fig4": Drawing(fig4, ["incast"]),
+    "fig4-mixed": Drawing(fig4_mixed, ["incast_bimodal"]),
     "fig5": Drawing(fig5, ["fixed"]),
     "fig6": Drawing(fig6, ["bimodal", "web", "bimodal_long"]),
     "slots": Drawing(slots, ["bimodal", "web", "fixed"], ["alternating"]),
     "fig7-9": Drawing(fig7_9, ["trace"]),
+    "buffers": Drawing(buffers, ["trace"], ["trace_1us"]),
     "fig10": Drawing(fig10, ["trace"]),
     "estimators": Drawing(estimators, ["estimators"]),
+    "slot-length": Drawing(slot_lengths, ["slot_length"]),
     "fill": Drawing(fill_options, ["fill"]),
     "imperfections": Drawing(imperfections, ["imperfect"], ["imperfect_1024"]),
     "topologies": Drawing(topologies, ["oversubscribed", "fat_tree"]),

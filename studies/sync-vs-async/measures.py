@@ -92,10 +92,10 @@ def tiers(run: tp.Run) -> dict[str, np.ndarray]:
 
 def of_queues(run: tp.Run, begin: float, end: float, every: float) -> dict[str, float]:
     """Wire bytes in a port's queue, by tier: mean and 99th percentile over ports and samples,
-    including empty queues.
+    including empty queues. Without the frame that is being sent, and ``_all`` with its rest.
     """
     source, queues = run.links["from"], run.queues
-    time, node, length = queues["time_ps"].astype(float), queues["node"], queues["queue_bytes"].astype(float)
+    time, node = queues["time_ps"].astype(float), queues["node"]
     within = (time >= begin) & (time < end)
     samples = round((end - begin) / every)
     measures = {}
@@ -103,18 +103,45 @@ def of_queues(run: tp.Run, begin: float, end: float, every: float) -> dict[str, 
         cells = int(np.isin(source, nodes).sum()) * samples
         if not cells:
             continue
-        some = np.sort(length[within & np.isin(node, nodes)])
-        # Rank of the percentile among all samples; empty ones come first.
-        rank = math.ceil(0.99 * cells) - 1 - (cells - len(some))
-        measures[f"{tier}_mean_kB"] = float(some.sum()) / cells / 1e3
-        measures[f"{tier}_p99_kB"] = float(some[rank]) / 1e3 if rank >= 0 else 0.0
+        for column, suffix in (("waiting_bytes", ""), ("queue_bytes", "_all")):
+            some = np.sort(queues[column].astype(float)[within & np.isin(node, nodes)])
+            # Rank of the percentile among all samples; empty ones come first.
+            rank = math.ceil(0.99 * cells) - 1 - (cells - len(some))
+            measures[f"{tier}_mean{suffix}_kB"] = float(some.sum()) / cells / 1e3
+            measures[f"{tier}_p99{suffix}_kB"] = float(some[rank]) / 1e3 if rank >= 0 else 0.0
     return measures
+
+
+def of_windows(run: tp.Run, hosts: int, begin: float, end: float, every: float) -> dict[str, float]:
+    """Fairness of the servers' throughput in windows of length ``every``: the mean of Jain's index
+    over the windows in which something arrives. Once over all servers, and once over those to
+    which something arrives in the window.
+    """
+    received = run.received
+    time, host = received["time_ps"].astype(float), received["host"]
+    # A sample ends its window.
+    window = np.ceil((time - begin) / every).astype(int) - 1
+    count = round((end - begin) / every)
+    use = (window >= 0) & (window < count)
+    table = np.zeros((count, hosts))
+    np.add.at(table, (window[use], host[use]), received["received_bytes"].astype(float)[use])
+    busy = table[table.sum(axis=1) > 0]
+    squares, totals = (busy**2).sum(axis=1), busy.sum(axis=1)
+    index = totals**2 / squares
+    return {"jain_window": float((index / hosts).mean()), "jain_window_busy": float((index / (busy > 0).sum(axis=1)).mean())}
+
+
+def fairness_of_times(run: tp.Run) -> float:
+    """Jain's index of the slowdowns of measured flows that finished."""
+    flows = run.flows
+    slowdown = (flows["fct_ps"].astype(float) / flows["ideal_ps"].astype(float))[flows["measured"].astype(bool)]
+    return jain(slowdown[~np.isnan(slowdown)])
 
 
 def trace(run: tp.Run, begin: float, end: float, every: float) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Times (ms from the start of the measured interval) and mean queue of a port (kB), by tier."""
     source, queues = run.links["from"], run.queues
-    time, node, length = queues["time_ps"].astype(float), queues["node"], queues["queue_bytes"].astype(float)
+    time, node, length = queues["time_ps"].astype(float), queues["node"], queues["waiting_bytes"].astype(float)
     samples = round((end - begin) / every)
     lines = {}
     for tier, nodes in tiers(run).items():
@@ -127,7 +154,9 @@ def trace(run: tp.Run, begin: float, end: float, every: float) -> dict[str, tupl
 
 
 def of_latency(summary: Mapping[str, Any]) -> dict[str, float]:
-    """Time of a packet in the network: from the server's link to the arrival of its last bit."""
+    """Time of a packet in the network, from where the scenario counts it to the arrival of its last
+    bit.
+    """
     names = {p: f"network_latency_{p}_ps" for p in ("mean", "p50", "p95", "p99", "max")}
     return {f"latency_{p}_us": float(summary[column]) / US for p, column in names.items() if summary.get(column) is not None}
 
@@ -140,5 +169,6 @@ def of_control(run: tp.Run, summary: Mapping[str, Any]) -> dict[str, float]:
     for name, use in (("reports", kind == "report"), ("grants", kind != "report")):
         measures[f"{name}_per_s"] = float(table["messages"][use].sum()) / seconds
         measures[f"{name}_Mbps"] = float(table["bytes"][use].sum()) * 8 / seconds / 1e6
+    measures["control_Mbps"] = measures["reports_Mbps"] + measures["grants_Mbps"]
     measures["late_messages"] = float(table["late"].sum())
     return measures

@@ -12,7 +12,7 @@ from timeplane import studies
 from timeplane.studies import Options, digits
 
 from . import measures
-from .experiments import FOLDER, LOAD, Experiment
+from .experiments import FOLDER, LOAD, SERVERS, Experiment
 
 
 @dataclass
@@ -36,6 +36,9 @@ def _measure(outcome: Outcome, results: tp.Results) -> None:
         numbers = measures.of_flows(run, row, load, measure) | measures.of_latency(row) | measures.of_control(run, row)
         if experiment.queues_every:
             numbers |= measures.of_queues(run, warmup, warmup + measure, measures.picoseconds(experiment.queues_every))
+        if experiment.received_every:
+            numbers |= measures.of_windows(run, SERVERS, warmup, warmup + measure, measures.picoseconds(experiment.received_every))
+            numbers["jain_times"] = measures.fairness_of_times(run)
         outcome.add(load, run.scheme_name, run.seed, numbers)
 
 

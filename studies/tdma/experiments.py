@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from timeplane.studies import base_scenario, write_flows
 
 from . import workloads
-from .arithmetic import least_guard
+from .arithmetic import REACTIONS, least_guard
 from .workloads import MS, US, Row
 
 if TYPE_CHECKING:
@@ -37,11 +37,19 @@ USUAL: Mapping[str, Any] = {"mtu": "1500 B"}
 TCP: Mapping[str, Any] = {"transport": {"tcp": {"congestion": "cubic", "min_rto": "200 ms"}}}
 
 
+def _reaction(name: str) -> Any:
+    """The value of ``signals.reaction``: the slow one is drawn from all of the paper's averages."""
+    if name != "user_space":
+        return name
+    least, most = REACTIONS[name]
+    return {"times": {f"{to}_{bound}": f"{us:g} us" for to in ("off", "on") for bound, us in (("least", least), ("most", most))}}
+
+
 def tdma(guard: float = GUARD, reaction: str = "interface", interfaces: str = "per_edge_switch", **changes: Any) -> dict[str, Any]:
     """Slots opened by control frames, from one interface of the controller per edge switch. Other
     messages take no bandwidth: the paper counts none.
     """
-    signals = {"reaction": reaction, "interfaces": interfaces}
+    signals = {"reaction": _reaction(reaction), "interfaces": interfaces}
     return {"transport": {"raw": {}}, "plan": {"tdma": {"slot": f"{SLOT} us", "guard": f"{guard:g} us", "signals": signals, "control": "unlimited"} | changes}}
 
 

@@ -9,10 +9,12 @@ from pathlib import Path
 
 from generated import Page
 
-from timeplane.studies import find, published, scale, studies
+from timeplane.studies import _audit, find, published, scale, studies
+from timeplane.studies._audit import APART
 from timeplane.studies._claims import HEAD, markdown
 from timeplane.studies._history import history
 from timeplane.studies._history import markdown as history_markdown
+from timeplane.studies._inputs import costs
 
 
 class GalleryError(ValueError):
@@ -74,6 +76,7 @@ def pages(root: Path) -> dict[str, Page]:
         made[study.name] = _study(folder)
     if not rows:
         raise GalleryError("no study: expected at least one")
+    rows.append(("five papers", f"all but {', '.join(APART)}", *_sum(root)))
     index.table(("study", "what it asks", "statements", "agrees"), rows)
     index.add(
         "## The scale",
@@ -82,10 +85,17 @@ def pages(root: Path) -> dict[str, Page]:
         f'and for "the same", {scale.ABOUT:g} for "about" and "similar". Statements with one side, such as "more than double", have one limit.',
     )
     index.table(("verdict", "meaning"), [(word, meaning) for word, meaning in scale.VERDICTS.items()])
+    index.add(
+        "## All statements",
+        "[One page](audit.md) has every statement of the five papers by fewer words, and why it is not reproduced if it is not. "
+        "Only `yes` counts as reproduced.",
+    )
+    index.table(*_counts())
+    made["audit"] = _audit_page(root)
     names = "\n".join(name for name in made if name != "index")
     index.add(f"```{{toctree}}\n:hidden:\n\n{names}\n```")
     for name in made:
-        if name != "index":
+        if name not in ("index", "audit"):
             index.add(f"## {name}", find(name).about)
             # The first figure of its README.
             shown = re.search(r"!\[[^\]]*\]\((figures/[^)]+)\)", (root / "studies" / name / "README.md").read_text(encoding="utf-8"))
@@ -94,8 +104,39 @@ def pages(root: Path) -> dict[str, Page]:
     return made
 
 
+def _counts() -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """The head and the rows of the audit's counts."""
+    head, *rows = _audit.counts({study.name: [row[-1] for row in compared(study.folder)] for study in studies()})
+    return head, rows
+
+
+def _audit_page(root: Path) -> Page:
+    """The committed audit. Raise :class:`GalleryError` if it is not that of the tables."""
+    file = root / "studies" / "README.md"
+    text = _audit.page(studies())
+    if not file.exists() or file.read_text(encoding="utf-8") != text:
+        raise GalleryError("studies/README.md is not the audit of the tables: `timeplane study all --judge --in-place` writes it anew")
+    made = Page(text.splitlines()[0].removeprefix("# "), "")
+    made.add(text.partition("\n")[2].strip().replace("/README.md)", ".md)"))
+    return made
+
+
+def _sum(root: Path) -> tuple[str, str]:
+    """The number of statements of all reproduced papers, and their verdicts."""
+    found = [row[-1] for study in studies() if study.name not in APART for row in compared(study.folder)]
+    counted = Counter(found)
+    return str(len(found)), ", ".join(f"{counted[word]} {word}" for word in scale.VERDICTS if counted[word])
+
+
 def _study(folder: Path) -> Page:
     title = (folder / "README.md").read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
     made = Page(title, "")
     made.add(f"```{{include}} ../../../studies/{folder.name}/README.md\n:start-line: 1\n:relative-images:\n```")
+    if cost := costs(folder):
+        made.add(
+            "## Cost",
+            "Experiments that were run as a whole on the machine that made the tables: minutes, minutes of processor time, and the peak memory of "
+            "the process with all concurrent runs.",
+        )
+        made.table(("experiment", "seeds", "jobs", "minutes", "processor", "peak MB"), [tuple(row.values()) for row in cost.values()])
     return made

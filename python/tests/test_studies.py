@@ -98,6 +98,7 @@ def test_every_statement_is_compared_and_every_experiment_is_drawn(name):
     assert {e for needs, _ in part(study, "claims").CLAIMS.values() for e in needs} <= needed | optional
 
 
+@pytest.mark.filterwarnings("default:.*stale tables")
 @pytest.mark.parametrize("name", [s.name for s in studies.studies()])
 def test_committed_tables_have_a_note_of_what_they_were_made_from(name):
     study = studies.find(name)

@@ -150,7 +150,7 @@ impl Network {
         }
         let taken = nics[host as usize].take_in_timeslot(now, queue, path, until, link, ends, &mut self.wires.calendar);
         let Some((packet, emptied, last)) = taken else { return false };
-        // No gate is open, so a pending event would find nothing to send. It might end the run late.
+        // No gate is open: a pending event would find nothing to send, and might end the run late.
         nics[host as usize].armed = SimTime::MAX;
         self.send_from_queue(uplink, now, packet);
         if let Some(key) = emptied {

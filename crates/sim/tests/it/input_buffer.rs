@@ -3,7 +3,7 @@
 //!
 //! `same_as_reference.rs` compares packet by packet.
 
-use crate::common::{Ran, flow_list, load, run, run_by_packets, try_run};
+use crate::common::{Ran, assert_same, flow_list, load, run, run_by_packets, try_run};
 
 /// Wire bytes of a full frame, and its line time at 10 Gb/s in ps.
 const FRAME: u64 = 1538;
@@ -224,12 +224,6 @@ fn trains_are_the_same() {
             "#
         )
     };
-    let results = |ran: &Ran| {
-        let mut summary = serde_json::to_value(&ran.summary).expect("a summary is JSON");
-        summary.as_object_mut().expect("with keys").remove("events").expect("it counts events");
-        let tables = ran.tables.iter().map(|t| format!("{} {}\n{:?}\n", t.name, t.rows, t.batches));
-        format!("{summary:#}\n{}", tables.collect::<String>())
-    };
     for topology in ["single_switch = { hosts = 6 }", "tree = { edges = 3, hosts_per_edge = 3 }"] {
         for memory in ["2 kB", "5 kB", "40 kB", "640 kB"] {
             for latency in ["0 s", "2 us"] {
@@ -240,8 +234,7 @@ fn trains_are_the_same() {
                 ] {
                     let text = text(topology, memory, latency, slots);
                     let (together, each) = (run(&text, "slots", 3), run_by_packets(&text, "slots", 3));
-                    assert!(results(&together) == results(&each), "{text}");
-                    let times = each.summary.events as f64 / together.summary.events as f64;
+                    let times = assert_same(&text, &together, &each);
                     let quiet = slots == "guard = \"15 us\"";
                     assert!(times > 2.0 || !quiet || memory.len() < 5, "{text}: {times}");
                 }

@@ -3,27 +3,14 @@
 //!
 //! Runs are compared both ways; only the amount of work differs.
 
-use crate::common::{Ran, run, run_by_packets};
+use crate::common::{assert_same, run, run_by_packets};
 use proptest::prelude::*;
-
-/// All results of a run but the amount of work.
-fn results(ran: &Ran) -> String {
-    let mut summary = serde_json::to_value(&ran.summary).expect("a summary is JSON");
-    summary.as_object_mut().expect("with keys").remove("events").expect("it counts events");
-    let tables = ran.tables.iter().map(|t| format!("{} {}\n{:?}\n", t.name, t.rows, t.batches));
-    format!("{summary:#}\n{}", tables.collect::<String>())
-}
 
 /// Runs a scenario both ways, asserts that nothing differs, and returns events by packets over
 /// events.
 fn same(text: &str, seed: u64) -> f64 {
     let (together, each) = (run(text, "slots", seed), run_by_packets(text, "slots", seed));
-    let (a, b) = (results(&together), results(&each));
-    if a != b {
-        let differ: Vec<_> = a.lines().zip(b.lines()).filter(|(a, b)| a != b).take(20).collect();
-        panic!("{text}\nseed {seed}: {differ:#?}");
-    }
-    each.summary.events as f64 / together.summary.events as f64
+    assert_same(&format!("{text}\nseed {seed}"), &together, &each)
 }
 
 const ONE_SWITCH: &str = "topology.single_switch = { hosts = 8 }";

@@ -463,8 +463,8 @@ impl Nic {
     }
 
     /// Takes the packet that leaves in a timeslot from `now` until `until`, if the timeslot alone
-    /// decides what is sent until the packet has left: the packet, the flow that it has emptied, and
-    /// whether its queue is empty. No gate is open or will open by itself.
+    /// decides what is sent until the packet has left: the packet, the flow that it has emptied,
+    /// and whether its queue is empty. No gate is open or will open by itself.
     #[expect(clippy::too_many_arguments, reason = "the parts that a packet's departure touches, each by itself")]
     pub fn take_in_timeslot(
         &mut self,

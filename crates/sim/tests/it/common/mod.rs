@@ -56,6 +56,36 @@ impl Ran {
     }
 }
 
+/// Asserts that two runs have the same summary and the same rows in all tables, but for the amount of
+/// work; returns how many times more events the second one has.
+pub fn assert_same(what: &str, a: &Ran, b: &Ran) -> f64 {
+    let summary = |ran: &Ran| {
+        let mut summary = serde_json::to_value(&ran.summary).expect("a summary is JSON");
+        summary.as_object_mut().expect("with keys").remove("events").expect("it counts events");
+        format!("{summary:#}")
+    };
+    let names = |ran: &Ran| ran.tables.iter().map(|t| t.name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(a), names(b), "{what}");
+    for (of, other) in a.tables.iter().zip(b.tables.iter()) {
+        // The debug text of a table leaves out what is in the middle: values are compared.
+        if of.rows == other.rows && of.batches == other.batches {
+            continue;
+        }
+        let differ = of.batches.iter().zip(&other.batches).find(|(x, y)| x != y);
+        let Some((x, y)) = differ else { panic!("{what}\n{}: {} and {} rows", of.name, of.rows, other.rows) };
+        for (i, field) in x.schema().fields().iter().enumerate() {
+            let row = (0..x.num_rows().min(y.num_rows())).find(|&r| x.column(i).slice(r, 1) != y.column(i).slice(r, 1));
+            if let Some(r) = row {
+                let (x, y) = (x.column(i).slice(r, 1), y.column(i).slice(r, 1));
+                panic!("{what}\n{}: row {r} differs in {}: {x:?} and {y:?}", of.name, field.name());
+            }
+        }
+        panic!("{what}\n{}: {} and {} rows", of.name, of.rows, other.rows);
+    }
+    assert_eq!(summary(a), summary(b), "{what}");
+    b.summary.events as f64 / a.summary.events as f64
+}
+
 /// The folder of files that tests write for their scenarios.
 pub fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR"))

@@ -16,6 +16,7 @@ trap - EXIT
 # The package is built in the dev profile, because the Rust tests have built its libraries in it.
 VIRTUAL_ENV="$PWD/.venv" PATH="$PWD/.venv/bin:$PATH" .venv/bin/maturin develop --quiet --locked --extras dev,docs
 # Tests of live hosts mostly wait for packets and clocks. Python's tests run meanwhile.
+mkdir -p target
 .venv/bin/python -m pytest --quiet --numprocesses 2 --dist worksteal python/tests > target/pytest.txt 2>&1 &
 python=$!
 trap 'kill "$python" 2> /dev/null || true' EXIT

@@ -64,7 +64,7 @@ pub fn assert_same(what: &str, a: &Ran, b: &Ran) -> f64 {
         summary.as_object_mut().expect("with keys").remove("events").expect("it counts events");
         format!("{summary:#}")
     };
-    let names = |ran: &Ran| ran.tables.iter().map(|t| t.name.clone()).collect::<Vec<_>>();
+    let names = |ran: &Ran| ran.tables.iter().map(|t| t.name).collect::<Vec<_>>();
     assert_eq!(names(a), names(b), "{what}");
     for (of, other) in a.tables.iter().zip(b.tables.iter()) {
         // The debug text of a table leaves out what is in the middle: values are compared.

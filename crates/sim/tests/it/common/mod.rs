@@ -56,8 +56,8 @@ impl Ran {
     }
 }
 
-/// Asserts that two runs have the same summary and the same rows in all tables, but for the amount of
-/// work; returns how many times more events the second one has.
+/// Asserts that two runs have the same summary and the same rows in all tables, but for the amount
+/// of work; returns how many times more events the second one has.
 pub fn assert_same(what: &str, a: &Ran, b: &Ran) -> f64 {
     let summary = |ran: &Ran| {
         let mut summary = serde_json::to_value(&ran.summary).expect("a summary is JSON");

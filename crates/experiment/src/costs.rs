@@ -18,8 +18,8 @@ const BATCH: f64 = 0.5;
 const SHARE: f64 = 0.25;
 /// The most runs of a batch, whose files are in memory at once.
 const MOST: usize = 64;
-/// How much of a run's deviation from what was expected is put down to the machine's pace. The rest
-/// is its seed's.
+/// How much of a run's deviation in time per event is put down to the machine's pace. The rest is
+/// its seed's.
 const LEARNT: f64 = 0.3;
 
 /// The mean of what was added so far.
@@ -88,6 +88,9 @@ pub struct Costs {
     schemes: Vec<usize>,
     /// By kind: times of ended runs.
     ended: Vec<Mean>,
+    /// By kind: times of ended runs for each event. Seeds differ in their events, and hardly in
+    /// this.
+    per_event: Vec<Mean>,
     /// By scheme: times of ended runs.
     ended_of_scheme: Vec<Mean>,
     ended_of_all: Mean,
@@ -120,6 +123,7 @@ impl Costs {
             costs.kinds.push(kind);
         }
         costs.ended = vec![Mean::default(); costs.schemes.len()];
+        costs.per_event = costs.ended.clone();
         costs.waiting = vec![VecDeque::new(); costs.schemes.len()];
         costs.ended_of_scheme = vec![Mean::default(); schemes.len()];
         costs
@@ -179,7 +183,8 @@ impl Costs {
             self.queued.retain(|&first| first != run);
             if let Some(under_way) = self.under_way.get_mut(&run) {
                 under_way.began = now - seconds;
-                self.end(run, now, true);
+                // Its events are in its files. Without them, its time stands for that of an event.
+                self.end(run, now, Some(1));
             }
         }
         self.begin_queued(now);
@@ -224,15 +229,17 @@ impl Costs {
         }
     }
 
-    /// A run has ended, complete or not.
-    pub fn end(&mut self, run: usize, now: f64, complete: bool) {
+    /// A run has ended with this many events; `None` if it is not complete.
+    pub fn end(&mut self, run: usize, now: f64, events: Option<u64>) {
         let Some(UnderWay { began, .. }) = self.under_way.remove(&run) else { return };
-        if complete {
+        if let Some(events) = events {
             let kind = self.kinds[run];
-            if let Some(mean) = self.ended[kind].get().filter(|&mean| mean > 0.0) {
-                let deviation = ((now - began) / (mean * self.pace)).clamp(0.25, 4.0);
+            let each = (now - began) / events.max(1) as f64;
+            if let Some(mean) = self.per_event[kind].get().filter(|&mean| mean > 0.0) {
+                let deviation = (each / (mean * self.pace)).clamp(0.25, 4.0);
                 self.pace *= 1.0 + LEARNT * (deviation - 1.0);
             }
+            self.per_event[kind].add(each / self.pace);
             let took = (now - began) / self.pace;
             self.ended[kind].add(took);
             self.ended_of_scheme[self.schemes[kind]].add(took);
@@ -336,7 +343,7 @@ mod tests {
             } else {
                 now = ends;
                 running.pop();
-                costs.end(run, now, true);
+                costs.end(run, now, Some(1000));
             }
         }
     }
@@ -378,13 +385,28 @@ mod tests {
         }
     }
 
+    /// A seed with twice the events takes twice as long: the next one is not expected to.
+    #[test]
+    fn a_seed_with_more_events_is_no_slower_machine() {
+        let planned = planned();
+        let mut costs = Costs::new(&planned);
+        costs.wait_for(&[0, 1, 2, 3]);
+        let mut now = 0.0;
+        for events in [100, 100, 200] {
+            let run = costs.next(now).expect("one waits");
+            now += events as f64 / 100.0;
+            costs.end(run, now, Some(events));
+        }
+        assert_eq!(costs.left(now, 1), Some(4.0 / 3.0), "the mean of 1, 1 and 2 s");
+    }
+
     #[test]
     fn what_was_cancelled_teaches_nothing() {
         let planned = planned();
         let mut costs = Costs::new(&planned);
         costs.wait_for(&[0, 1, 4]);
         assert_eq!((costs.next(0.0), costs.next(0.0)), (Some(0), Some(4)), "a kind at a time");
-        costs.end(0, 0.1, false);
+        costs.end(0, 0.1, None);
         assert_eq!(costs.left(0.1, 1), None);
         costs.is_at(4, 0.5);
         assert_eq!(costs.left(10.0, 1), Some(30.0), "10 s of it, and another like it");

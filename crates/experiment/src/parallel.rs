@@ -168,7 +168,8 @@ where
         active.store(true, Ordering::Relaxed);
         let result = self.experiment.one(run, pulse, self.tell);
         active.store(false, Ordering::Relaxed);
-        self.costs.lock().expect("no panic").end(run, self.seconds(), matches!(result, Ok(Some(_))));
+        let events = result.as_ref().ok().and_then(|of| of.as_ref()).map(|(_, events)| *events);
+        self.costs.lock().expect("no panic").end(run, self.seconds(), events);
         match result {
             Ok(finished) => finished.map(|(partial, events)| (run, partial, events)),
             Err(error @ ExperimentError::Fault { .. }) => {

@@ -64,8 +64,11 @@ RENAMED_KEYS: dict[str, str] = {
 RENAMED_TABLES: dict[str, str] = {}
 # Templates and scenarios that have another name in the new version.
 RENAMED_PARTS: dict[str, str] = {}
-# Entries of JSON files that differ between any two versions.
-IGNORED = {"key", "version", "format"}
+# Tables and columns that only the new version has.
+ADDED_TABLES: set[str] = {"round_trips.parquet", "signals.parquet"}
+ADDED_COLUMNS: set[str] = {"waiting_bytes"}
+# Entries of JSON files that differ between any two versions, and the amount of work.
+IGNORED = {"key", "version", "format", "events"}
 
 Value = Any
 
@@ -191,7 +194,7 @@ def runs(part: Path, *, old: bool) -> dict[Run, Path]:
 
 def run_differences(old: Path, new: Path) -> Iterator[str]:
     files = {RENAMED_TABLES.get(p.name, p.name): p.name for p in old.iterdir()}
-    for name in sorted(files.keys() ^ {p.name for p in new.iterdir()}):
+    for name in sorted(files.keys() ^ ({p.name for p in new.iterdir()} - ADDED_TABLES)):
         yield f"{name}: only in the {'old' if name in files else 'new'} version"
     for name, before in sorted(files.items()):
         if not (new / name).exists():
@@ -210,6 +213,7 @@ def table_differences(name: str, old: Path, new: Path) -> Iterator[str]:
 
     before, after = parquet.read_table(old), parquet.read_table(new)
     before = before.rename_columns([rename(column) for column in before.column_names])
+    after = after.drop_columns([c for c in after.column_names if c in ADDED_COLUMNS - {*before.column_names}])
     if before.column_names != after.column_names:
         yield f"{name}: columns {before.column_names}, now {after.column_names}"
         return

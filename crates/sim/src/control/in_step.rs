@@ -210,10 +210,16 @@ impl InStep {
         }
     }
 
-    /// Lets all agents hear of what has arrived by `until`.
+    /// Lets all agents hear of what has arrived by `until`, the end of the run. A message counts from
+    /// when it comes to its port on, also if it is not through.
     pub fn hear_all(&mut self, until: SimTime, agents: &mut Agents, channel: &mut Channel, network: &mut Network) {
         for host in 0..self.hosts.len() as u32 {
             self.hear(until, host, agents, channel, network);
+            if let Some(ports) = &mut network.ports {
+                for (through, told) in ports.come(host, until).zip(&self.hosts[host as usize].told) {
+                    channel.note_transfer(self.controller, through - told.soonest);
+                }
+            }
         }
     }
 

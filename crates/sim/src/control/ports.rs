@@ -93,6 +93,13 @@ impl Ports {
         if *through.front()? <= until { through.pop_front() } else { None }
     }
 
+    /// When the expected messages of a host are through that have come by `until` and were not taken
+    /// out, first to last.
+    pub fn come(&mut self, to: u32, until: SimTime) -> impl Iterator<Item = SimTime> + '_ {
+        self.pass_expected(until, to);
+        self.expected[to as usize].through.iter().copied()
+    }
+
     /// Lets the expected messages pass that come by `until`.
     fn pass_expected(&mut self, until: SimTime, to: u32) {
         while let Some(expected) = self.expected.get_mut(to as usize)
@@ -149,6 +156,7 @@ mod tests {
         ports.expect(0, at(10_500), 125);
         ports.expect(0, at(20_000), 125);
         assert_eq!(ports.take_expected(0, at(10_999)), None, "it is not through");
+        assert_eq!(ports.come(0, at(10_999)).collect::<Vec<_>>(), [at(11_000), at(12_000)], "but two have come");
         assert_eq!(ports.take_expected(0, at(11_000)), Some(at(11_000)));
         // Another message comes behind the second and before the third.
         assert_eq!(ports.arrive(at(19_500), 0, 125), at(20_500));

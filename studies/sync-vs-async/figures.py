@@ -255,10 +255,13 @@ def fig10(outcomes: Outcomes) -> Figure:
         values = np.array(sorted(count))
         share = np.cumsum([count[v] for v in values]) / sum(count.values())
         axes[0].step(values / measures.US, share, where="post", color=color, linestyle=line, label=name)
+        if scheme == "syn":
+            twice = 2 * values[np.searchsorted(share, 0.5)] / measures.US
+            axes[0].plot([twice], [0.5], color=BLACK, linestyle="", marker="x", label="paper's ASY: twice SYN's median")
         took = np.concatenate([np.where(np.isnan(f), np.inf, f) for f in map(_measured_fct, runs)])
         grid = np.geomspace(2e7, 1e11, 300)
         axes[1].plot(grid / measures.MS, np.searchsorted(np.sort(took), grid) / len(took), color=color, linestyle=line, label=name)
-    axes[0].set_xlabel("Time from the first switch on (us)")
+    axes[0].set_xlabel("Time from the first switch on (µs)")
     axes[0].set_xlim(0, 100)
     axes[1].set_xlabel("Flow completion time (ms)")
     axes[1].set_xscale("log")
@@ -388,9 +391,9 @@ def imperfections(outcomes: Outcomes) -> Figure:
                         _imperfect_curve(axes, outcomes[name], scheme, kind, values, quantity, servers, filled)
             plain_log(axes)
         rows[1, column].set_xticks(range(len(values)), [_short(v) for v in values])
-        rows[1, column].set_xlabel({"loss": "Share (%)"}.get(kind, "Time (us)"))
+        rows[1, column].set_xlabel({"loss": "Share (%)"}.get(kind, "Time (µs)"))
     rows[0, 0].set_ylabel("Mean slowdown")
-    rows[1, 0].set_ylabel("p99 in the network (us)")
+    rows[1, 0].set_ylabel("p99 in the network (µs)")
     letter(rows[0], [titles[k] for k in IMPERFECTIONS])
     legend(figure, rows.flat)
     return figure

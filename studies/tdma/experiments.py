@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import math
+import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,12 +30,16 @@ HOSTS, EDGES, UNDER = 24, 3, 8
 SLOT, GUARD = 300, 15
 LINE = 10e9
 BUFFERS = (40, 80, 160, 320, 640, 1_250, 2_500, 5_000, 10_000)
-BUFFER_KEY = "fabric.switch.buffer.per_port"
+#: Where the memory of a switch is: at its inputs, as in the paper's, or at its outputs.
+BUFFER_KEY, PORT_KEY = "fabric.switch.buffer.per_input", "fabric.switch.buffer.per_port"
 
 SWITCH: Mapping[str, Any] = {"topology": {"single_switch": {"hosts": HOSTS}}}
 TREE: Mapping[str, Any] = {"topology": {"tree": {"edges": EDGES, "hosts_per_edge": UNDER}}}
 JUMBO: Mapping[str, Any] = {"mtu": "9000 B"}
 USUAL: Mapping[str, Any] = {"mtu": "1500 B"}
+#: The paper's switches cut through. Memories of inputs store whole packets, so this one has none.
+CUT_THROUGH: Mapping[str, Any] = {"switch": {"latency": "1 us", "forwarding": "cut_through", "buffer": {"per_port": "640 kB"}}}
+PER_PORT: Mapping[str, Any] = {"switch": {"latency": "1 us", "buffer": {"per_port": "640 kB"}}}
 TCP: Mapping[str, Any] = {"transport": {"tcp": {"congestion": "cubic", "min_rto": "200 ms"}}}
 
 
@@ -50,7 +56,10 @@ def tdma(guard: float = GUARD, reaction: str = "interface", interfaces: str = "p
     messages take no bandwidth: the paper counts none.
     """
     signals = {"reaction": _reaction(reaction), "interfaces": interfaces}
-    return {"transport": {"raw": {}}, "plan": {"tdma": {"slot": f"{SLOT} us", "guard": f"{guard:g} us", "signals": signals, "control": "unlimited"} | changes}}
+    return {
+        "transport": {"raw": {}},
+        "plan": {"tdma": {"slot": f"{SLOT} us", "guard": f"{guard:g} us", "signals": signals, "control": "unlimited"} | changes},
+    }
 
 
 def clocks(guard: float = GUARD, **changes: Any) -> dict[str, Any]:
@@ -82,6 +91,8 @@ class Experiment:
     #: Rate changes of wires, and additional records.
     change: Sequence[Mapping[str, Any]] = ()
     record: Mapping[str, Any] = field(default_factory=dict)
+    #: Times in us at which host 0 pauses for `PAUSE`.
+    paused: Sequence[float] = ()
     seeds: int = 1
 
     def file(self, x: float) -> str:
@@ -117,6 +128,8 @@ class Experiment:
             values["workload"] = {"shuffle": {"bytes": f"{self.size} B", "jitter": self.jitter, "in_turn": self.in_turn}}
         if self.change:
             values["change"] = [dict(change) for change in self.change]
+        if self.paused:
+            values["pause"] = [{"hosts": [0], "what": "data", "at": f"{at:.6f} us", "closed": f"{PAUSE} us"} for at in self.paused]
         if self.record:
             values["record"] = dict(self.record)
         if self.sweep:
@@ -129,10 +142,17 @@ class Experiment:
         return values
 
 
-#: Bytes per pair in experiments with TCP, which would take half an hour at full size.
+#: Bytes per pair in experiments with several seeds.
 TCP_SIZE, SMALL_SIZE = 500 * MB, 100 * MB
 BOTH: Mapping[str, Any] = {"tdma": tdma(), "tcp": TCP}
 SLOTS: Mapping[str, Any] = {"tdma": tdma()}
+KERNEL, BYPASS = ({"host": {"latency": latency}} for latency in ("kernel", "bypass"))
+
+
+def _progress(name: str, fabric: Mapping[str, Any], size: int) -> Experiment:
+    """TCP at the paper's size; with what has been acknowledged of each flow, over time."""
+    return Experiment(name, {"tcp": TCP}, fabric | JUMBO, size, record={"tcp_every": f"{2 * size / (10 * GB):g} s"})
+
 
 #: Guard times by reaction, us; the minimum of `arithmetic` is added.
 GUARDS: Mapping[str, Sequence[float]] = {
@@ -143,6 +163,8 @@ GUARDS: Mapping[str, Sequence[float]] = {
 GUARD_KEY = "scheme.tdma.plan.tdma.guard"
 #: The paper's guard time, and the one that `timeplane validate` asks for in the tree.
 TREE_GUARDS = ("15 us", "30.2 us")
+#: The paper's guard time in switches that cut through, and less than is needed there.
+CUT_GUARDS = ("5 us", "15 us")
 
 
 def least(reaction: str) -> float:
@@ -161,15 +183,65 @@ def _guard(reaction: str, size: int, seeds: int) -> Experiment:
     return Experiment(f"guard_{reaction}", schemes, SWITCH | JUMBO, size, sweep=(GUARD_KEY, values), seeds=seeds)
 
 
+#: Figure 2: bytes of a packet's payload, and the number of pauses.
+PACKETS = (64, 512, 1500, 3000, 6000, 8900)
+PAUSES = 60
+PAIR: Mapping[str, Any] = {"topology": {"single_switch": {"hosts": 2}}}
+#: Between two pauses, and their length, in us: longer than a packet takes on two links.
+PAUSE_EVERY, PAUSE = 100, 40
+
+
+def _fig2(pauses: int) -> Experiment:
+    """One host sends packets of one size as fast as it can, and pauses at random times."""
+    draw = random.Random(1)
+    paused = [(i + 1 + draw.uniform(0, 0.5)) * PAUSE_EVERY for i in range(pauses)]
+    end = (pauses + 2) * PAUSE_EVERY
+    flows = {float(size): partial(workloads.stream, round(end * US * LINE / 8e12 / size), size) for size in PACKETS}
+    datagrams = {"free": {"transport": {"datagrams": {}}}}
+    return Experiment("fig2", datagrams, PAIR | JUMBO, flows=flows, window=(f"{end} us", "1 ms"), paused=paused)
+
+
+#: Figures 3 and 4: a control packet's payload, the time between two of a pair (a slot), and between pairs.
+PACED, GAP, EVERY = 26, (SLOT + GUARD) * US, 400 * US
+#: Bytes that a datagram has besides its payload, on a link.
+DATAGRAM = 66
+LOADS = (0.1, 0.3, 0.5, 0.7, 0.9)
+DATA = (200, 500, 1000, 1472, 4000, 8900)
+#: Hosts see a frame as late as the paper's interfaces do by its figure 1.
+SEEN: Mapping[str, Any] = {"times": {"send_least": "0 us", "send_most": "0 us", "receive_least": "2 us", "receive_most": "6 us"}}
+FREE: Mapping[str, Any] = {"free": {"transport": {"datagrams": {}}, "host": {"latency": SEEN}}}
+
+
+def _skew(name: str, fabric: Mapping[str, Any], pairs: int, points: Mapping[float, tuple[int, float]]) -> Experiment:
+    """Pairs of control packets among data, by payload and load of the data."""
+    flows = {
+        x: partial(workloads.control_pairs, pairs, EVERY, GAP, PACED, HOSTS, size, (size + DATAGRAM) * 8e12 / LINE, load)
+        for x, (size, load) in points.items()
+    }
+    window = (f"{((pairs + 1) * EVERY + GAP) / MS + 1:g} ms", "5 ms")
+    return Experiment(name, FREE, fabric | JUMBO | PER_PORT, flows=flows, window=window)
+
+
+def _skews(pairs: int) -> list[Experiment]:
+    by_load = {load: (1472, load) for load in LOADS}
+    # Uplinks of the tree carry what eight hosts send to other pods.
+    inside = {load / 10: (1472, load / 10) for load in (0.25, 0.5, 1.0)}
+    return [
+        _skew("fig3", SWITCH, pairs, by_load | inside),
+        _skew("fig3_tree", TREE, pairs, inside),
+        _skew("fig4", SWITCH, pairs, {float(size): (size, 0.5) for size in DATA}),
+    ]
+
+
 #: Figure 9: pings of one small packet every 30 ms.
 PING_EVERY, PING = 30 * MS, 64
 ENDLESS = 4 * GB * 10
-FIG9_BUFFERS = ("160 kB", "640 kB")
+#: TCP's hosts use the kernel, those of TDMA do not. A ping is one packet without a handshake.
+PING_TCP: Mapping[str, Any] = {"transport": {"tcp": {"congestion": "cubic", "min_rto": "200 ms", "handshake": False}}} | KERNEL
 PING_CONTROLS: Mapping[str, Any] = {
-    # A ping is one packet without a handshake.
-    "tcp": {"transport": {"tcp": {"congestion": "cubic", "min_rto": "200 ms", "handshake": False}}},
-    "tdma": clocks(),
-    "outside": clocks(background={"rate": "100 Mb/s", "below": "1 kB"}),
+    "tcp": PING_TCP,
+    "tdma": clocks() | BYPASS,
+    "outside": clocks(background={"rate": "100 Mb/s", "below": "1 kB"}) | BYPASS,
 }
 
 
@@ -177,7 +249,14 @@ def _fig9(name: str, count: int, pings: bool) -> Experiment:
     """With pings, or the same without them."""
     flows = {0.0: lambda: workloads.beside(count if pings else 0, PING_EVERY, PING, ENDLESS)}
     window = (f"{(count + 1) * PING_EVERY // MS} ms", "0 ms")
-    return Experiment(name, PING_CONTROLS, TREE | USUAL, flows=flows, sweep=(BUFFER_KEY, FIG9_BUFFERS), window=window)
+    return Experiment(name, PING_CONTROLS, TREE | USUAL, flows=flows, window=window)
+
+
+def _baseline(count: int) -> Experiment:
+    """The paper's baseline: pings through the kernel, and no other traffic."""
+    flows = {0.0: lambda: workloads.pings(count, PING_EVERY, PING_EVERY // 2, 1, 9, PING)}
+    window = (f"{(count + 1) * PING_EVERY // MS} ms", "0 ms")
+    return Experiment("fig9_baseline", {"tcp": PING_TCP}, TREE | USUAL, flows=flows, window=window)
 
 
 #: Figure 10: times at which pings are sent, in us after the arrival of the frame that opens the
@@ -265,34 +344,53 @@ def _fig12(spans: int) -> Experiment:
 
 
 def _all(
-    full: int, tcp: int, small: int, buffers: Sequence[int], guard: int, pings: int, each: int, blocks: Sequence[float], spans: int, seeds: int
+    full: int,
+    tcp: int,
+    small: int,
+    buffers: Sequence[int],
+    guard: int,
+    pauses: int,
+    pairs: int,
+    pings: int,
+    each: int,
+    blocks: Sequence[float],
+    spans: int,
+    seeds: int,
 ) -> list[Experiment]:
-    """Sizes of all experiments: bytes per pair, kB of buffers, number of pings, pings at each
-    time, kB of blocks, spans of a rate.
+    """Sizes of all experiments: bytes per pair, kB of buffers, number of pauses, of pairs of control
+    packets, and of pings, pings at each time, kB of blocks, spans of a rate.
     """
     sweep = (BUFFER_KEY, [f"{b} kB" for b in buffers])
     return [
         # Under slots only the reactions of interfaces are random.
         Experiment("fig7", SLOTS, SWITCH | JUMBO, full),
         Experiment("fig8", SLOTS, TREE | JUMBO, full),
-        Experiment("fig7_tcp", {"tcp": TCP}, SWITCH | JUMBO, tcp, seeds=seeds),
-        Experiment("fig8_tcp", {"tcp": TCP}, TREE | JUMBO, tcp, seeds=seeds),
-        Experiment("fig7_large", {"tcp": TCP}, SWITCH | USUAL, tcp, seeds=seeds),
+        # One seed at the paper's size, and several of a smaller one.
+        _progress("fig7_tcp", SWITCH, full),
+        _progress("fig8_tcp", TREE, full),
+        Experiment("fig7_tcp_seeds", {"tcp": TCP}, SWITCH | JUMBO, tcp, seeds=seeds),
+        Experiment("fig8_tcp_seeds", {"tcp": TCP}, TREE | JUMBO, tcp, seeds=seeds),
         Experiment("fig7_1500", BOTH, SWITCH | USUAL, small, seeds=seeds),
         Experiment("fig8_1500", BOTH, TREE | USUAL, small, seeds=seeds),
         Experiment("buffers", BOTH, SWITCH | JUMBO, small, sweep=sweep, seeds=seeds),
+        Experiment("buffers_port", BOTH, SWITCH | JUMBO | PER_PORT, small, sweep=(PORT_KEY, sweep[1]), seeds=seeds),
         *(_guard(reaction, guard, seeds) for reaction in GUARDS),
         Experiment("guard_tree", SLOTS, TREE | JUMBO, guard, sweep=(GUARD_KEY, TREE_GUARDS), seeds=seeds),
+        Experiment("guard_cut_through", SLOTS, SWITCH | JUMBO | CUT_THROUGH, guard, sweep=(GUARD_KEY, CUT_GUARDS), seeds=seeds),
+        Experiment("guard_tree_cut_through", SLOTS, TREE | JUMBO | CUT_THROUGH, guard, sweep=(GUARD_KEY, CUT_GUARDS), seeds=seeds),
+        _fig2(pauses),
+        *_skews(pairs),
         _fig9("fig9", pings, True),
         _fig9("fig9_alone", pings, False),
+        _baseline(pings),
         *(e for guard in FIG10_GUARDS for e in _fig10(each, guard)),
         *_fig11(blocks, seeds),
         _fig12(spans),
     ]
 
 
-FULL = _all(10 * GB, TCP_SIZE, SMALL_SIZE, BUFFERS, 10 * MB, 100, 5, BLOCKS, 50, 5)
-QUICK = _all(50 * MB, 20 * MB, 5 * MB, (40, 160, 10_000), 2 * MB, 10, 1, (100.0, 360.0, 3000.0), 10, 1)
+FULL = _all(10 * GB, TCP_SIZE, SMALL_SIZE, BUFFERS, 10 * MB, PAUSES, 20, 100, 5, BLOCKS, 50, 5)
+QUICK = _all(50 * MB, 20 * MB, 5 * MB, (40, 160, 10_000), 2 * MB, 10, 2, 10, 1, (100.0, 360.0, 3000.0), 10, 1)
 
 
 def experiments(quick: bool) -> dict[str, Experiment]:

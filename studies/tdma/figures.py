@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from timeplane.studies.figures import BLACK, BLUE, GREEN, LINES, MARKERS, ORANGE, RED, Drawing, Figures, legend, letter, panels
+from timeplane.studies.figures import BLACK, BLUE, COLORS, GREEN, LINES, MARKERS, ORANGE, RED, Drawing, Figures, legend, letter, panels
 
 from . import claims
 from .arithmetic import REACTIONS
-from .experiments import BEFORE, FAST, FIG10_GUARDS, GUARDS, MOMENTS, SHOWN, SLOT, SLOW, SPAN, fig10_names, least
+from .experiments import BEFORE, DATA, FAST, FIG10_GUARDS, GUARDS, LOADS, MOMENTS, PACKETS, SHOWN, SLOT, SLOW, SPAN, fig10_names, least
 from .measures import SHARES
 
 if TYPE_CHECKING:
@@ -40,6 +40,50 @@ def _ideal(axes: Axes) -> None:
     axes.set_ylim(0, 102)
 
 
+def progress(outcomes: Outcomes) -> Figure:
+    """TCP's flows over time, and when the paper's TCP had finished."""
+    figure, axes = panels(2)
+    for a, name, paper in zip(axes, ("fig7_tcp", "fig8_tcp"), (1.22, 1.20), strict=True):
+        o = outcomes[name]
+        times = sorted({float(q.split("_at_")[1]) for _, _, q in o.values if "_at_" in q})
+        over = [t / claims.ideal(o) for t in times]
+        for i, (low, high) in enumerate(((0, 100), (5, 95))):
+            band = [[100 * o.mean(0, "tcp", f"done_{q}_at_{t:g}") for t in times] for q in (low, high)]
+            a.fill_between(over, *band, color=RED, alpha=(0.2, 0.3)[i], linewidth=0, label=("all flows", "90 % of the flows")[i])
+        a.plot(over, [100 * o.mean(0, "tcp", f"done_50_at_{t:g}") for t in times], color=RED, label="half of the flows")
+        a.axvline(1, color=BLACK, linestyle=":", linewidth=0.8, label="ideal")
+        a.axvline(paper, color=BLACK, linestyle="--", linewidth=0.8, label="paper's TCP is done")
+        a.set_xlabel("Time over the ideal")
+        a.set_xlim(left=0)
+        a.set_ylim(0, 102)
+    axes[0].set_ylabel("Acknowledged (%)")
+    letter(axes, [f"one switch, {claims.size_of(outcomes['fig7_tcp'])}", f"tree, {claims.size_of(outcomes['fig8_tcp'])}"])
+    legend(figure, axes)
+    return figure
+
+
+def control(outcomes: Outcomes) -> Figure:
+    figure, axes = panels(3)
+    o = outcomes["fig2"]
+    delay, deviation = ([o.mean(x, "free", f"pause_{q}us") for x in PACKETS] for q in ("", "deviation_"))
+    axes[0].errorbar([x / 1000 for x in PACKETS], delay, deviation, color=BLUE, marker=MARKERS[0])
+    axes[0].set_xlabel("Payload of data (kB)")
+    axes[0].set_ylabel("After the pause (µs)")
+    axes[0].set_ylim(bottom=0)
+    for a, name, unit, shown in ((axes[1], "fig3", "load {:g}", LOADS), (axes[2], "fig4", "{:g} B", DATA)):
+        o = outcomes[name]
+        a.axvspan(10, 15, color=BLACK, alpha=0.1, linewidth=0, label="paper: most below")
+        for i, x in enumerate(shown):
+            of = [o.mean(x, "free", f"skew_us_{q}") for q in SHARES]
+            a.plot(of, SHARES, color=COLORS[i % len(COLORS)], linestyle=LINES[i % len(LINES)], label=unit.format(x))
+        a.set_xlabel("Difference of the gap (µs)")
+        a.set_ylabel("Pairs (%)")
+        a.set_xlim(left=0)
+        a.legend(loc="lower right", fontsize=5.5, frameon=False)
+    letter(axes, ["figure 2: mean, deviation", "figure 3: 1472 B", "figure 4: load 0.5"])
+    return figure
+
+
 def fig7(outcomes: Outcomes) -> Figure:
     figure, axes = panels(2)
     for a, near, far, small in zip(axes, ("fig7", "fig8"), ("fig7_tcp", "fig8_tcp"), ("fig7_1500", "fig8_1500"), strict=True):
@@ -49,7 +93,7 @@ def fig7(outcomes: Outcomes) -> Figure:
         of = outcomes[small]
         _ends(a, of, "tcp", "end", color=ORANGE, linestyle=LINES[2], label=f"TCP, {claims.size_of(of)}, 1500 B")
         _ideal(a)
-        _log(a, (0.03, 0.1, 0.3, 1, 3, 10, 30))
+        _log(a, (0.03, 0.1, 0.3, 1, 3))
     axes[0].set_ylabel("Flows that are done (%)")
     letter(axes, ["one switch", "tree"])
     legend(figure, axes)
@@ -62,7 +106,7 @@ def fig8(outcomes: Outcomes) -> Figure:
         _ends(a, outcomes[name], scheme, "inside", color=GREEN, linestyle=LINES[0], label="pairs under one switch")
         _ends(a, outcomes[name], scheme, "across", color=BLUE, linestyle=LINES[1], label="pairs across the root")
         _ideal(a)
-        _log(a, (0.03, 0.1, 0.3, 1, 3, 10, 30))
+        _log(a, (0.03, 0.1, 0.3, 1, 3))
     axes[0].set_ylabel("Flows that are done (%)")
     letter(axes, [f"TDMA, {claims.size_of(outcomes['fig8'])}", f"TCP, {claims.size_of(outcomes['fig8_tcp'])}"])
     legend(figure, axes)
@@ -70,12 +114,18 @@ def fig8(outcomes: Outcomes) -> Figure:
 
 
 def buffers(outcomes: Outcomes) -> Figure:
-    o = outcomes["buffers"]
     figure, axes = panels(2)
-    for i, (scheme, label) in enumerate((("tdma", "TDMA"), ("tcp", "TCP"))):
-        style = {"color": (BLUE, RED)[i], "linestyle": LINES[i], "marker": MARKERS[i], "label": label}
+    lines = [
+        (f"buffers{at}", scheme, f"{label}, {where}")
+        for scheme, label in (("tdma", "TDMA"), ("tcp", "TCP"))
+        for at, where in (("", "memory of an input"), ("_port", "memory of an output"))
+    ]
+    for i, (name, scheme, label) in enumerate(lines):
+        o = outcomes[name]
+        style = {"color": (BLUE, GREEN, RED, ORANGE)[i], "linestyle": LINES[i % len(LINES)], "marker": MARKERS[i], "label": label}
         axes[0].plot(o.places, [claims.ratio(o, scheme, x).mean for x in o.places], **style)
         axes[1].plot(o.places, [o.mean(x, scheme, "dropped_packets") for x in o.places], **style)
+    axes[0].axhline(1.22, color=BLACK, linestyle="--", linewidth=0.8, label="paper's TCP")
     axes[0].set_yscale("log", base=2)
     axes[0].yaxis.set_major_formatter("{x:g}")
     axes[1].set_yscale("symlog", linthresh=100)
@@ -83,7 +133,7 @@ def buffers(outcomes: Outcomes) -> Figure:
     axes[1].set_ylabel("Frames lost")
     for a in axes:
         a.set_xscale("log")
-        a.set_xlabel("Buffer (kB a port)")
+        a.set_xlabel("Memory (kB)")
     legend(figure, axes)
     return figure
 
@@ -98,24 +148,29 @@ def guard(outcomes: Outcomes) -> Figure:
         a.axvline(least(reaction), color=BLACK, linestyle=":", linewidth=0.8, label="least guard by the formula")
         a.set_yscale("symlog", linthresh=1)
         a.set_ylim(bottom=-0.2)
-        a.set_xlabel("Guard (us)")
-    times = ["{:g} to {:g} us".format(*REACTIONS[r]) if REACTIONS[r][1] else "at once" for r in GUARDS]
+        a.set_xlabel("Guard (µs)")
+    times = ["{:g} to {:g} µs".format(*REACTIONS[r]) if REACTIONS[r][1] else "at once" for r in GUARDS]
     letter(axes, [f"hosts react {'in ' if 'to' in t else ''}{t}" for t in times])
     legend(figure, axes)
     return figure
 
 
 def fig9(outcomes: Outcomes) -> Figure:
-    o = outcomes["fig9"]
+    o, baseline = outcomes["fig9"], outcomes["fig9_baseline"]
     figure, (axes,) = panels(1, 4.2)
-    lines = [("tdma", x, "TDMA, in its slot") for x in o.places[:1]]
-    lines += [("outside", x, "TDMA, outside the slots") for x in o.places[:1]]
-    lines += [("tcp", x, f"beside TCP, {x:g} kB a port") for x in o.places]
-    for i, (scheme, x, label) in enumerate(lines):
-        of = [o.mean(x, scheme, f"rtt_us_{share}") for share in SHARES]
-        axes.plot(of, SHARES, color=(BLUE, GREEN, RED, ORANGE)[i % 4], linestyle=LINES[i % len(LINES)], label=label)
-    _log(axes, (10, 30, 100, 300, 1000))
-    axes.set_xlabel("RTT of a ping (us)")
+    lines = [
+        (o, "tdma", "TDMA, in its slot, kernel bypass"),
+        (o, "outside", "TDMA, outside the slots, kernel bypass"),
+        (baseline, "tcp", "baseline: through the kernel, empty network"),
+        (o, "tcp", "through the kernel, beside TCP"),
+    ]
+    for i, (of, scheme, label) in enumerate(lines):
+        times = [of.mean(0, scheme, f"rtt_us_{share}") for share in SHARES]
+        axes.plot(times, SHARES, color=(BLUE, GREEN, ORANGE, RED)[i], linestyle=LINES[i % len(LINES)], label=label)
+    axes.plot([26], [50], color=BLACK, linestyle="", marker="x", label="paper: TDMA's mean; baseline's 95 %")
+    axes.plot([170], [95], color=BLACK, linestyle="", marker="x")
+    _log(axes, (10, 30, 100, 300, 1000, 2000))
+    axes.set_xlabel("RTT of a ping (µs)")
     axes.set_ylabel("Pings (%)")
     axes.set_ylim(0, 102)
     legend(figure, [axes], 2)
@@ -136,9 +191,9 @@ def fig10(outcomes: Outcomes) -> Figure:
         a.set_xticks([t + 1 for t in ticks], [f"{t:g}" for t in ticks])
         a.set_xticks([], minor=True)
         a.set_ylim(bottom=0)
-        a.set_xlabel("Sent so long after the slot's begin (us)")
-    axes[0].set_ylabel("RTT of a ping (us)")
-    letter(axes, [f"a guard of {g:g} us" if g else "no guard" for g in FIG10_GUARDS])
+        a.set_xlabel("Sent so long after the slot's begin (µs)")
+    axes[0].set_ylabel("RTT of a ping (µs)")
+    letter(axes, [f"a guard of {g:g} µs" if g else "no guard" for g in FIG10_GUARDS])
     legend(figure, axes)
     return figure
 
@@ -183,11 +238,13 @@ def fig12(outcomes: Outcomes) -> Figure:
 
 
 FIGURES: Figures = {
-    "fig7": Drawing(fig7, ["fig7", "fig8", "fig7_tcp", "fig8_tcp", "fig7_1500", "fig8_1500", "fig7_large"]),
+    "fig7": Drawing(fig7, ["fig7", "fig8", "fig7_tcp", "fig8_tcp", "fig7_1500", "fig8_1500"]),
     "fig8": Drawing(fig8, ["fig8", "fig8_tcp"]),
-    "buffers": Drawing(buffers, ["buffers"]),
-    "guard": Drawing(guard, [*(f"guard_{reaction}" for reaction in GUARDS), "guard_tree"]),
-    "fig9": Drawing(fig9, ["fig9", "fig9_alone"]),
+    "progress": Drawing(progress, ["fig7_tcp", "fig8_tcp", "fig7_tcp_seeds", "fig8_tcp_seeds"]),
+    "buffers": Drawing(buffers, ["buffers", "buffers_port"]),
+    "guard": Drawing(guard, [*(f"guard_{reaction}" for reaction in GUARDS), "guard_tree", "guard_cut_through", "guard_tree_cut_through"]),
+    "control": Drawing(control, ["fig2", "fig3", "fig3_tree", "fig4"]),
+    "fig9": Drawing(fig9, ["fig9", "fig9_alone", "fig9_baseline"]),
     "fig10": Drawing(fig10, [name for guard in FIG10_GUARDS for name in fig10_names(guard)]),
     "fig11": Drawing(fig11, ["fig11", "fig11_ahead"]),
     "fig12": Drawing(fig12, ["fig12"]),

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 import timeplane as tp
 
-from .experiments import ASKS, BEFORE, BELOW, HOSTS, MOMENTS, OVER, PING, SAMPLE, SHOWN, SLOW, SPAN, UNDER, Experiment
+from .experiments import ASKS, BEFORE, BELOW, GAP, HOSTS, MOMENTS, OVER, PACED, PAUSE, PING, SAMPLE, SHOWN, SLOW, SPAN, UNDER, Experiment
+from .workloads import US
 
 #: Percentiles of the flows' completion times that are kept.
 SHARES = tuple(range(0, 101, 5))
@@ -150,6 +151,51 @@ def pings(run: tp.Run, in_slots: bool) -> dict[str, float]:
     return numbers
 
 
+def pauses(run: tp.Run, paused: Sequence[float]) -> dict[str, float]:
+    """From each time at which the sender pauses until the last packet before the pause has arrived, in
+    us: mean and standard deviation.
+    """
+    flows = run.flows
+    fct = flows["fct_ps"].astype(float)
+    end = np.sort((flows["start_ps"] + fct)[~np.isnan(fct)]) / US
+    late = []
+    for at in paused:
+        # Packets stop in the longest gap between arrivals.
+        first, beyond = np.searchsorted(end, (at, at + 2 * PAUSE))
+        arrived = end[first:beyond]
+        late.append(float(arrived[np.argmax(np.diff(arrived))] - at))
+    return {"pause_us": float(np.mean(late)), "pause_deviation_us": float(np.std(late)), "pauses": float(len(late))}
+
+
+def skew(run: tp.Run) -> dict[str, float]:
+    """By how much the time between the two packets of a pair differs at hosts from that at the sender,
+    in us: percentiles of the absolute differences.
+    """
+    flows = run.flows
+    use = flows["size_bytes"] == PACED
+    start, to = flows["start_ps"][use], flows["destination"][use]
+    end = start + flows["fct_ps"].astype(float)[use]
+    order = np.lexsort((start, to))
+    first, second = end[order][::2], end[order][1::2]
+    differ = np.abs(second - first - GAP) / 1e6
+    return {f"skew_us_{q:g}": float(np.nanpercentile(differ, q)) for q in (*SHARES, 99)}
+
+
+def progress(run: tp.Run, size: int) -> dict[str, float]:
+    """Percentiles of the flows by the share of their bytes that has been acknowledged, at each sample.
+
+    Flows have no row once they have finished.
+    """
+    table = run.tcp
+    time, done = table["time_ps"], table["acknowledged_bytes"].astype(float) / size
+    numbers = {}
+    for t in np.unique(time):
+        of = done[time == t]
+        every = np.concatenate((of, np.ones(HOSTS * (HOSTS - 1) - len(of))))
+        numbers |= {f"done_{q}_at_{t / 1e12:g}": float(np.percentile(every, q)) for q in (0, 5, 50, 95, 100)}
+    return numbers
+
+
 def measured(experiment: Experiment, run: tp.Run, summary: Mapping[str, Any]) -> dict[str, float]:
     """The numbers of a run."""
     names = ("completion_ps", "collisions", "retransmissions", "timeouts", "simulated_ps", "packet_hops", "dropped_packets")
@@ -167,4 +213,10 @@ def measured(experiment: Experiment, run: tp.Run, summary: Mapping[str, Any]) ->
         return numbers | bandwidth(run, int(experiment.window[0].split()[0]) if experiment.window else 0)
     if experiment.name.startswith("fig11"):
         return numbers | block_rate(run)
+    if experiment.name == "fig2":
+        return numbers | pauses(run, experiment.paused)
+    if experiment.name.startswith(("fig3", "fig4")):
+        return numbers | skew(run)
+    if "tcp_every" in experiment.record:
+        numbers |= progress(run, experiment.size)
     return numbers | completions(run, "tree" in experiment.fabric["topology"])

@@ -1,6 +1,8 @@
-"""Lists of flows, one row each: start (ps), source, destination, bytes. Nothing is random."""
+"""Lists of flows, one row each: start (ps), source, destination, bytes."""
 
 from __future__ import annotations
+
+import numpy as np
 
 Row = tuple[int, int, int, int]
 US, MS = 10**6, 10**9
@@ -17,3 +19,28 @@ def beside(count: int, every: int, size: int, bulk: int) -> list[Row]:
     and 9 ping each other.
     """
     return [(0, 0, 8, bulk), (0, 16, 8, bulk), *pings(count, every, every // 2, 1, 9, size)]
+
+
+def stream(count: int, size: int) -> list[Row]:
+    """Figure 2: host 0 has packets of one size for host 1, all from the start."""
+    return [(0, 0, 1, size)] * count
+
+
+def control_pairs(pairs: int, every: int, gap: int, control: int, hosts: int, size: int, packet_ps: float, load: float) -> list[Row]:
+    """Figures 3 and 4: the last host sends pairs of packets of ``control`` bytes to all others, one
+    host after the other; the second ones of a pair follow after ``gap``.
+
+    The others send packets of ``size`` bytes to each other, at random times to random hosts. A
+    packet takes ``packet_ps`` on a link, so ``load`` is the share of the time that links are busy.
+    """
+    controller = hosts - 1
+    rows = [(i * every + after, controller, h, control) for i in range(1, pairs + 1) for after in (0, gap) for h in range(controller)]
+    draw = np.random.default_rng(1)
+    end = (pairs + 1) * every + gap
+    for source in range(controller):
+        number = draw.poisson(load * end / packet_ps)
+        start = draw.integers(0, end, number)
+        others = draw.integers(0, controller - 1, number)
+        others += others >= source
+        rows += [(int(t), source, int(d), size) for t, d in zip(start, others, strict=True)]
+    return rows

@@ -12,6 +12,8 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
 
 /// The completed share from which on a run tells how long it takes.
 const TELLING: f64 = 0.02;
+/// The share by which a run has to grow, or it does not go on.
+const STEP: f64 = 0.001;
 /// The longest batch of runs, in seconds: a worker asks for the next one in far less.
 const BATCH: f64 = 0.5;
 /// The longest batch as a share of the time that is left, so that workers end together.
@@ -47,6 +49,8 @@ struct UnderWay {
     began: f64,
     /// The completed share, 0 to 1.
     fraction: f64,
+    /// The share when it last grew by a [`STEP`], and when that was.
+    grown: (f64, f64),
 }
 
 impl UnderWay {
@@ -57,6 +61,12 @@ impl UnderWay {
 
     fn elapsed(self, now: f64) -> f64 {
         (now - self.began).max(0.0)
+    }
+
+    /// How long it has hardly gone on. The last flows of a run may wait for their timers when nearly
+    /// all bytes have arrived; as long as they have waited, they may wait again.
+    fn stalled(self, now: f64) -> f64 {
+        if self.fraction > TELLING { now - self.grown.1 } else { 0.0 }
     }
 }
 
@@ -192,7 +202,7 @@ impl Costs {
 
     fn take(&mut self, kind: usize, began: f64) -> Option<usize> {
         let run = self.waiting[kind].pop_front()?;
-        self.under_way.insert(run, UnderWay { began, fraction: 0.0 });
+        self.under_way.insert(run, UnderWay { began, fraction: 0.0, grown: (0.0, began) });
         Some(run)
     }
 
@@ -223,9 +233,12 @@ impl Costs {
     }
 
     /// A run has come this far.
-    pub fn is_at(&mut self, run: usize, fraction: f64) {
+    pub fn is_at(&mut self, run: usize, fraction: f64, now: f64) {
         if let Some(under_way) = self.under_way.get_mut(&run) {
             under_way.fraction = fraction;
+            if fraction >= under_way.grown.0 + STEP {
+                under_way.grown = (fraction, now);
+            }
         }
     }
 
@@ -271,7 +284,7 @@ impl Costs {
             // Its own progress counts the more, the further it is.
             let own = under_way.projected(now).unwrap_or(kind);
             let total = own * under_way.fraction + kind * (1.0 - under_way.fraction);
-            let left = (total - under_way.elapsed(now)).max(0.0);
+            let left = (total - under_way.elapsed(now)).max(under_way.stalled(now));
             work += left;
             longest = longest.max(left);
         }
@@ -333,7 +346,7 @@ mod tests {
             }
             running.sort_by(|a, b| b.0.total_cmp(&a.0));
             for &(ends, takes, run) in &running {
-                costs.is_at(run, 1.0 - (ends - now) / takes);
+                costs.is_at(run, 1.0 - (ends - now) / takes, now);
             }
             left.push((now, costs.left(now, 2)));
             let Some(&(ends, _, run)) = running.last() else { return (order, left, now) };
@@ -400,6 +413,22 @@ mod tests {
         assert_eq!(costs.left(now, 1), Some(4.0 / 3.0), "the mean of 1, 1 and 2 s");
     }
 
+    /// The last flows of a run wait for their timers, and nobody knows for how long.
+    #[test]
+    fn a_run_that_hardly_goes_on_is_not_about_to_end() {
+        let planned = planned();
+        let mut costs = Costs::new(&planned);
+        costs.wait_for(&[0]);
+        costs.next(0.0);
+        costs.is_at(0, 0.999, 10.0);
+        for (now, fraction) in [(20.0, 0.999_1), (40.0, 0.999_2)] {
+            costs.is_at(0, fraction, now);
+            assert_eq!(costs.left(now, 1), Some(now - 10.0), "as long as it has waited");
+        }
+        costs.is_at(0, 1.0, 50.0);
+        assert_eq!(costs.left(50.0, 1), Some(0.0));
+    }
+
     #[test]
     fn what_was_cancelled_teaches_nothing() {
         let planned = planned();
@@ -408,7 +437,7 @@ mod tests {
         assert_eq!((costs.next(0.0), costs.next(0.0)), (Some(0), Some(4)), "a kind at a time");
         costs.end(0, 0.1, None);
         assert_eq!(costs.left(0.1, 1), None);
-        costs.is_at(4, 0.5);
+        costs.is_at(4, 0.5, 10.0);
         assert_eq!(costs.left(10.0, 1), Some(30.0), "10 s of it, and another like it");
         assert_eq!((costs.next(10.0), costs.next(10.0)), (Some(1), None));
     }

@@ -214,7 +214,8 @@ where
         while !over.load(Ordering::Relaxed) {
             for (&run, running) in self.runs.iter().filter(|(_, r)| r.active.load(Ordering::Relaxed)) {
                 let at = running.extent.look(&running.pulse, self.cancel.load(Ordering::Relaxed), self.tell);
-                at.into_iter().for_each(|fraction| self.costs.lock().expect("no panic").is_at(run, fraction));
+                let now = self.seconds();
+                at.into_iter().for_each(|fraction| self.costs.lock().expect("no panic").is_at(run, fraction, now));
             }
             if told.elapsed() >= TELL_EVERY {
                 told = Instant::now();

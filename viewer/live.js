@@ -207,6 +207,7 @@ function lagLines() {
   lines.push(
     ["violations", `${count(observed.violations)} of ${count(observed.frames)} frames`, "frames during another host's slot, counted by an observer at the switch"],
     ["reaction time of hosts", `median ${us(observed.reaction.p50_us)}, 99th percentile ${us(observed.reaction.p99_us)}`, "from a slot's end to its last frame"],
+    ["spread of signals", observed.spread ? `median ${us(observed.spread.p50_us)}, 99th percentile ${us(observed.spread.p99_us)}` : "-", "from a slot's first opening signal to the others, over ports"],
     ["slots used", used, "slots with at least one frame"],
     ["filled", observed.filled === null ? "-" : percent(observed.filled), "of the capacity of open slots at all ports"],
   );

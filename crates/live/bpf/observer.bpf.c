@@ -87,14 +87,22 @@ struct {
 	__type(value, __u64);
 } last_opening SEC(".maps");
 
-/* Time from a closing signal to the last frame of the closed slot, and from an opening signal to
- * the first frame of the slot. */
+/* Time of the first opening of the slot that is opening. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} slot_begins SEC(".maps");
+
+/* Time from a closing signal to the last frame of the closed slot, from an opening signal to the
+ * first frame of the slot, and from a slot's first opening signal to its others. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, BUCKETS);
 	__type(key, __u32);
 	__type(value, __u64);
-} reaction SEC(".maps"), first_frame SEC(".maps");
+} reaction SEC(".maps"), first_frame SEC(".maps"), spread SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -269,8 +277,9 @@ int signals(struct __sk_buff *skb)
 	struct said said = { .open = NONE };
 	struct port *port = bpf_map_lookup_elem(&ports, &ifindex);
 	__u64 *last = bpf_map_lookup_elem(&last_opening, &zero);
+	__u64 *begins = bpf_map_lookup_elem(&slot_begins, &zero);
 
-	if (!port || !last)
+	if (!port || !last || !begins)
 		return TC_ACT_UNSPEC;
 	switch (read(skb, bpf_map_lookup_elem(&keys, &ifindex), &said)) {
 	case NO_SIGNAL:
@@ -334,6 +343,18 @@ int signals(struct __sk_buff *skb)
 	bpf_spin_unlock(&port->lock);
 	if (opens && *last < now)
 		*last = now;
+	/* A signal holds for at least its slot, and the next slot begins a guard time later. Plain PFC
+	 * does not tell how long a slot is. */
+	if (opens && said.hold_ns != ~0ULL) {
+		__u64 since = now - *begins;
+
+		if (now < *begins)
+			count(&spread, 0);
+		else if (!*begins || since > said.hold_ns / 2)
+			*begins = now;
+		else
+			count(&spread, since);
+	}
 	if (late)
 		count(&reaction, late);
 	return TC_ACT_UNSPEC;

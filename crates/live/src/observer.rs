@@ -64,6 +64,7 @@ pub struct Observer {
     states: MapHandle,
     reaction: MapHandle,
     first_frame: MapHandle,
+    spread: MapHandle,
     violations: MapHandle,
     keys: MapHandle,
     _links: Vec<Link>,
@@ -79,6 +80,10 @@ pub struct Counters {
     pub reaction: Histogram,
     /// Time from an opening signal to the first frame of the slot.
     pub first_frame: Histogram,
+    /// Time from the first opening signal of a slot, at any port, to each of its other ones:
+    /// Practical TDMA, section 3.2.3. Signals belong to a slot if half of their hold is longer than
+    /// that. Plain PFC has no hold, and is not included.
+    pub spread: Histogram,
     /// Violations that did not fit into the log.
     pub unlogged: u64,
 }
@@ -164,6 +169,7 @@ impl Observer {
             states: MapHandle::try_from(&skel.maps.ports)?,
             reaction: MapHandle::try_from(&skel.maps.reaction)?,
             first_frame: MapHandle::try_from(&skel.maps.first_frame)?,
+            spread: MapHandle::try_from(&skel.maps.spread)?,
             violations: MapHandle::try_from(&skel.maps.violations)?,
             keys: MapHandle::try_from(&skel.maps.keys)?,
             _links: links,
@@ -225,7 +231,8 @@ impl Observer {
                 violator: (s.violations > 0).then_some(MacAddress(violator)),
             });
         }
-        Ok(Counters { ports, reaction, first_frame: histogram(&self.first_frame)?, unlogged })
+        let [first_frame, spread] = [&self.first_frame, &self.spread].map(histogram);
+        Ok(Counters { ports, reaction, first_frame: first_frame?, spread: spread?, unlogged })
     }
 
     /// The violations since the last call, in order. The log holds about 6000;

@@ -126,6 +126,27 @@ fn hosts_that_keep_to_their_slots_violate_none() {
     assert!(report.to_string().contains("no violation in 13 slots"), "{report}");
 }
 
+/// Two hosts of three have the first slot, all have the second. The first signal of each holds for
+/// so short a time that it begins a slot, however fast the machine is.
+#[test]
+fn the_spread_of_a_slots_signals_is_counted_over_ports() {
+    let _turn = crate::turn();
+    let mut rig = Rig::start("spread", 3);
+    for slot in [&[0, 1][..], &[2, 0, 1]] {
+        rig.open_for(slot[0], Some(1), Duration::from_ns(2));
+        for host in &slot[1..] {
+            rig.open(*host, Some(1));
+        }
+        for host in slot {
+            rig.open(*host, None);
+        }
+    }
+    let counters = rig.observer.counters().unwrap();
+    assert_eq!(counters.spread.count(), 1 + 2, "{:?}", counters.spread);
+    let report = rig.observer.report().unwrap();
+    assert!(report.to_string().contains("a slot's first opening signal to its others: p50"), "{report}");
+}
+
 #[test]
 fn a_frame_in_the_guard_is_a_reaction_and_one_in_the_next_slot_a_violation() {
     let _turn = crate::turn();

@@ -13,7 +13,7 @@ pub struct Histogram {
 }
 
 /// Summary of a histogram. Each value is the upper bound of its bucket.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
     /// Number of latencies.
     pub count: u64,

@@ -35,6 +35,10 @@ pub struct ObserverReport {
     pub reaction: Latency,
     /// Time from an opening signal to the first frame.
     pub first_frame: Latency,
+    /// Time from the first opening signal of a slot, at any port, to each of its other ones. A
+    /// report of an earlier version has none.
+    #[serde(default)]
+    pub spread: Latency,
 }
 
 /// Counters and verdict about one host's port.
@@ -104,6 +108,7 @@ impl ObserverReport {
             empty_slots: sum(|p| p.empty_slots),
             reaction: counters.reaction.latency(),
             first_frame: counters.first_frame.latency(),
+            spread: counters.spread.latency(),
             ports,
         }
     }
@@ -133,11 +138,13 @@ impl fmt::Display for ObserverReport {
             let (frames, bytes, violations, reactions, slots, empty) = counts;
             writeln!(f, "{name:<10} {frames:>9} {bytes:>12} {violations:>10} {reactions:>9} {slots:>8} {empty:>7}")?;
         }
-        for (what, l) in
-            [("closing signal to last frame", &self.reaction), ("opening signal to first frame", &self.first_frame)]
-        {
+        for (what, l, counted) in [
+            ("closing signal to last frame", &self.reaction, "slots"),
+            ("opening signal to first frame", &self.first_frame, "slots"),
+            ("a slot's first opening signal to its others", &self.spread, "signals"),
+        ] {
             if let (Some(p50), Some(p99), Some(max)) = (l.p50_us, l.p99_us, l.max_us) {
-                writeln!(f, "{what}: p50 {p50:.1} us, p99 {p99:.1} us, most {max:.1} us ({} slots)", l.count)?;
+                writeln!(f, "{what}: p50 {p50:.1} us, p99 {p99:.1} us, most {max:.1} us ({} {counted})", l.count)?;
             }
         }
         for p in self.ports.iter().filter(|p| p.violations > 0) {

@@ -43,6 +43,7 @@ fn scenario(fabric: &str, workload: &str, transport: &str, plan: &str) -> String
 const WORKLOAD: &str = r#"load = 0.7
 sizes.exponential = "46 kB""#;
 const MEASURED: &str = "\n[window]\nmeasure = \"4 ms\"\n";
+const DRAINED: &str = "\n[window]\nwarmup = \"1 ms\"\nmeasure = \"2 ms\"\ndrain = \"1 ms\"\n";
 
 #[test]
 fn hosts_in_step_need_fewer_events() {
@@ -104,7 +105,7 @@ proptest! {
         workload in select(&[WORKLOAD, "load = 0.9\nsizes.exponential = \"4 kB\"\npackets = \"alternating\"",
             "load = 0.4\nsizes.fixed = \"1472 B\"\n", "load = 0.6\nsizes.exponential = \"200 kB\""][..]),
         record in select(&["", "", "", "", "", "[record]\nlatency = true\n", "[record]\ngrants = true\n", "[record]\nqueues_every = \"50 us\"\n"][..]),
-        window in select(&[MEASURED, "\n[window]\nwarmup = \"1 ms\"\nmeasure = \"2 ms\"\ndrain = \"1 ms\"\n"][..]),
+        window in select(&[MEASURED, DRAINED][..]),
         tcp_turns in any::<bool>(),
         seed in 0u64..1000,
     ) {
@@ -117,6 +118,9 @@ proptest! {
         let fabric = format!("{fabric}\n{more}");
         let nic = if tcp_turns && transport.starts_with("tcp") { "\nnic.discipline = \"fair_queue\"" } else { "" };
         let transport = format!("{transport}{nic}");
+        // In band, reports of what waits may take all of a link. Nothing is granted then, more waits,
+        // and the run would never end with its last flow.
+        let window = if control.contains("in_band") { DRAINED } else { window };
         // In-step hosts and those that act by themselves must agree on a plan that is refused, too.
         let text = scenario(&fabric, workload, &transport, &plan) + record + window;
         same(&text, seed);

@@ -197,8 +197,9 @@ pub struct GateTable {
     /// Encodings of signals to accept.
     #[serde(deserialize_with = "encodings")]
     pub encodings: Vec<SignalEncoding>,
-    /// Traffic that passes under `scope = "all"`, in addition to ARP, neighbor discovery, SSH and
-    /// the demand channel. Examples: `tcp/443`, `udp/53`, `ip/1`, `ether/0x88cc`.
+    /// Traffic that passes under `scope = "all"`, in addition to ARP, neighbor discovery, SSH of
+    /// root's sockets, and the demand channel to `controllers`. Examples: `tcp/443`, `udp/53`,
+    /// `ip/1`, `ether/0x88cc`. A port is open to every program that binds it.
     #[serde(deserialize_with = "allowed")]
     pub allow: Vec<Allowed>,
     /// Whether the gate stays in its last state when its agent crashes, and closes or opens after

@@ -229,7 +229,7 @@ pub fn agent(path: &Path, stop: &Stop) -> Result<(), Failure> {
     let (epoch, _) = next_epoch(&file.runtime).map_err(at(&file.runtime))?;
     let mac = mac_of(&file.interface)?;
     let host = HostId(file.host);
-    let channels = file.controllers.iter().map(|m| m.address.port());
+    let channels = file.controllers.iter().map(|c| c.address);
     let gate = GateConfig {
         encodings: file.gate.encodings.clone(),
         mode: file.gate.mode,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use timeplane_model::Duration;
+use timeplane_model::{Bytes, Duration};
 use timeplane_protocol::wire::SignalEncoding;
 
 /// An invalid configuration file.
@@ -178,6 +178,10 @@ pub struct AgentFile {
     /// Whether to ask for real-time priority.
     #[serde(default = "yes")]
     pub real_time: bool,
+    /// Memory for the bytes of all programs' streams; `256 MB` by default. Each stream may take up
+    /// to 64 KiB, and a stream that comes 128 KiB, in addition.
+    #[serde(default = "memory")]
+    pub memory: Bytes,
 }
 
 /// Configuration of a gate.
@@ -244,6 +248,9 @@ const fn prefix() -> u8 {
 }
 const fn yes() -> bool {
     true
+}
+const fn memory() -> Bytes {
+    Bytes::mb(256)
 }
 fn runtime() -> PathBuf {
     PathBuf::from("/run/timeplane")
@@ -348,6 +355,7 @@ mod tests {
             (3, "controller-0", SafeState::Closed)
         );
         assert_eq!(file.gate.lease, Duration::from_ms(1000));
+        assert_eq!((file.memory, agent("memory = \"1 GB\"").unwrap().memory), (Bytes::mb(256), Bytes::mb(1000)));
         let file = agent("[gate]\nmode = \"observe\"\nlease = \"20 ms\"\nencodings = [\"pfc\"]\nallow = [\"tcp/443\", \"ether/0x88cc\"]").unwrap();
         assert_eq!(file.gate.allow, [Allowed::Tcp(443), Allowed::EtherType(0x88cc)]);
         assert_eq!((file.gate.mode, file.gate.lease), (Mode::Observe, Duration::from_ms(20)));

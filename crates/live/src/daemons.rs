@@ -282,7 +282,8 @@ pub fn agent(path: &Path, stop: &Stop) -> Result<(), Failure> {
         pin: if file.gate.outlives { Some(pin_of(&file.interface)?) } else { None },
         ..GateConfig::new(&file.interface, mac, new_key()?)
     };
-    let shared = Shared::new(Streams::new(StreamsConfig::new(host, mac, epoch)))?;
+    let streams = StreamsConfig { memory: file.memory, ..StreamsConfig::new(host, mac, epoch) };
+    let shared = Shared::new(Streams::new(streams))?;
     let inbox = Inbox::new()?;
     let mut controllers = Vec::new();
     for (place, controller) in file.controllers.iter().enumerate() {

@@ -4,7 +4,7 @@
 use super::incoming::{FrameOutcome, Receiving};
 use super::listening::Port;
 use super::peer::Ending;
-use super::{Answer, IncomingId, MAX_INCOMING, PATIENCE, Streams, Timer, frames};
+use super::{Answer, FLOOR, IncomingId, MAX_INCOMING, PATIENCE, Streams, Timer, frames};
 use timeplane_model::{Duration, HostId, Time};
 use timeplane_protocol::wire::{
     DataHeader, DataKind, GIVEN_UP, MIN_FRAME, UNGATED, WireError, encode_repair, parse_repair,
@@ -139,7 +139,9 @@ impl Streams {
             return;
         }
         let taken = if stream.port == header.port {
-            stream.on_frame(now, header, payload)
+            // Where memory is short, each stream still has room for its next bytes.
+            let most = if self.pool.used() < self.config.memory.get() { u64::MAX } else { 2 * FLOOR };
+            stream.on_frame(now, header, payload, most)
         } else {
             FrameOutcome::Contradiction
         };
@@ -187,7 +189,7 @@ impl Streams {
         peer.incoming += 1;
         let patience = now.saturating_add(PATIENCE);
         let buffer = self.config.send_buffer.get();
-        self.receiving.insert(id, Receiving::new(header.port, buffer, &self.config.raw, patience));
+        self.receiving.insert(id, Receiving::new(header.port, buffer, &self.config.raw, patience, &self.pool));
         true
     }
 

@@ -10,6 +10,8 @@
 //! - **Flow control.** A sender keeps at most `send_buffer` bytes that are not acknowledged; a
 //!   receiver acknowledges at most that many beyond what its program has read, and keeps twice as
 //!   many. So a receiver has room for whatever a sender may send, without a window in any frame.
+//! - **Memory** of all streams together is bounded. Where it is short, a stream keeps 64 KiB, and its
+//!   program waits; it goes back to the system when streams end.
 //! - **Reports** leave at gaps, after 256 KiB or 20 ms of progress, and when all has come; not more
 //!   often than `report_interval`, and less and less often while nothing comes.
 //! - **Nobody listens.** A stream waits for ten seconds, in which its bytes are not kept but asked
@@ -29,6 +31,7 @@ mod listening;
 mod outgoing;
 mod packets;
 mod peer;
+mod pool;
 mod ring;
 mod sending;
 mod types;
@@ -44,6 +47,7 @@ use incoming::Receiving;
 use listening::Port;
 use outgoing::Sending;
 use peer::Peer;
+use pool::Pool;
 use std::collections::{BTreeMap, BTreeSet};
 use timeplane_model::{Bytes, Duration, HostId, Time};
 use timeplane_protocol::wire::MacAddress;
@@ -58,6 +62,8 @@ pub const MAX_LISTENERS: usize = 4096;
 pub const PATIENCE: Duration = Duration::from_secs(10);
 /// How often a receiver is told that a stream is given up, where it does not confirm.
 const FAREWELLS: u8 = 8;
+/// Bytes that every stream may keep, even where memory is short.
+const FLOOR: u64 = 64 * 1024;
 /// Answers to frames of ended streams that wait to be sent.
 const MAX_ANSWERS: usize = 256;
 
@@ -93,6 +99,7 @@ enum Answer {
 pub struct Streams {
     config: StreamsConfig,
     counters: StreamCounters,
+    pool: Pool,
     /// The latest time that has been told.
     clock: Time,
     peers: BTreeMap<HostId, Peer>,
@@ -117,6 +124,7 @@ impl Streams {
         Self {
             config,
             counters: StreamCounters::default(),
+            pool: Pool::default(),
             clock: Time::ZERO,
             peers: BTreeMap::new(),
             sending: BTreeMap::new(),
@@ -158,7 +166,7 @@ impl Streams {
         // The highest lengths would leave no room for the end.
         let length = length.map(|l| l.min(u64::MAX - 2));
         let number = std::mem::replace(&mut self.next_stream, next);
-        self.sending.insert(number, Sending::new(to, port, length, &self.config.raw));
+        self.sending.insert(number, Sending::new(to, port, length, &self.config.raw, &self.pool));
         self.counters.streams_opened += 1;
         self.make_ready(number);
         Ok(StreamId(number))
@@ -171,7 +179,9 @@ impl Streams {
     /// has given it up, or it is not open.
     pub fn write(&mut self, id: StreamId, bytes: &[u8]) -> Result<usize, StreamError> {
         let stream = self.sending.get_mut(&id.0).ok_or(StreamError::UnknownStream(id.0))?;
-        let n = stream.write(bytes, self.config.send_buffer.get())?;
+        let left = self.config.memory.get().saturating_sub(self.pool.used());
+        let most = FLOOR.max(stream.held() + left);
+        let n = stream.write(bytes, self.config.send_buffer.get().min(most))?;
         self.make_ready(id.0);
         Ok(n)
     }
@@ -242,10 +252,23 @@ impl Streams {
     }
 
     /// Memory that the bytes of streams take: at most the send buffer a stream that is sent and
-    /// twice as much a stream that comes, and some chunks of 16 KiB each.
+    /// twice as much a stream that comes, and some chunks of 16 KiB each. Of all streams together
+    /// at most [`StreamsConfig::memory`], and 64 KiB a stream that is sent and 128 KiB a stream
+    /// that comes.
     pub fn memory(&self) -> Bytes {
-        let sending: u64 = self.sending.values().map(Sending::memory).sum();
-        let receiving: u64 = self.receiving.values().map(Receiving::memory).sum();
-        Bytes::new(sending + receiving)
+        debug_assert_eq!(
+            self.pool.used(),
+            self.sending
+                .values()
+                .map(Sending::memory)
+                .chain(self.receiving.values().map(Receiving::memory))
+                .sum::<u64>()
+        );
+        Bytes::new(self.pool.used())
+    }
+
+    /// Memory that was taken for bytes of streams and is kept for the next ones: at most 4 MiB.
+    pub fn spare_memory(&self) -> Bytes {
+        Bytes::new(self.pool.spare())
     }
 }

@@ -2,6 +2,7 @@
 //! retransmission.
 
 use super::StreamError;
+use super::pool::Pool;
 use super::ring::Ring;
 use timeplane_model::{HostId, Time};
 use timeplane_transport::{Range, RawConfig, RawFrame, RawSender, RepairReport};
@@ -31,12 +32,12 @@ pub(super) struct Sending {
 }
 
 impl Sending {
-    pub(super) fn new(to: HostId, port: u16, length: Option<u64>, config: &RawConfig) -> Self {
+    pub(super) fn new(to: HostId, port: u16, length: Option<u64>, config: &RawConfig, pool: &Pool) -> Self {
         let mut stream = Self {
             to,
             port,
             raw: RawSender::new(config, 0),
-            ring: Ring::default(),
+            ring: Ring::new(pool),
             accepted: 0,
             length,
             finished: false,
@@ -183,6 +184,10 @@ impl Sending {
     }
     pub(super) fn acknowledged_bytes(&self) -> u64 {
         self.acknowledged.min(self.accepted)
+    }
+    /// Bytes that are kept until they are acknowledged.
+    pub(super) fn held(&self) -> u64 {
+        self.accepted - self.acknowledged_bytes()
     }
     pub(super) fn resent(&self) -> u64 {
         self.raw.retransmissions()

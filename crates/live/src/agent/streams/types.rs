@@ -20,6 +20,8 @@ pub struct StreamsConfig {
     /// Bytes of a stream that its sender keeps until they are acknowledged. It must be equal on all
     /// hosts, as a receiver keeps up to twice as much. Values below four frames count as four.
     pub send_buffer: Bytes,
+    /// Bytes that all streams together may keep beyond 64 KiB each.
+    pub memory: Bytes,
     /// Size of the queue of IP packets for each destination, in bytes.
     pub packet_queue: Bytes,
     /// Timers of the repair. The resend timeout should exceed the time until a receiver's report,
@@ -28,8 +30,8 @@ pub struct StreamsConfig {
 }
 
 impl StreamsConfig {
-    /// Defaults: an MTU of 1500 B, 4 MiB for each stream, 1 MiB of packets for each destination,
-    /// and a resend timeout of 50 ms.
+    /// Defaults: an MTU of 1500 B, 4 MiB for each stream and 256 MiB for all, 1 MiB of packets for
+    /// each destination, and a resend timeout of 50 ms.
     pub fn new(host: HostId, mac: MacAddress, epoch: u32) -> Self {
         Self {
             host,
@@ -37,6 +39,7 @@ impl StreamsConfig {
             epoch,
             mtu: 1500,
             send_buffer: Bytes::new(4 << 20),
+            memory: Bytes::new(256 << 20),
             packet_queue: Bytes::new(1 << 20),
             raw: RawConfig { resend_timeout: timeplane_model::Duration::from_ms(50), ..RawConfig::default() },
         }

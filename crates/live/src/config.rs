@@ -178,6 +178,10 @@ pub struct AgentFile {
     /// Whether to ask for real-time priority.
     #[serde(default = "yes")]
     pub real_time: bool,
+    /// How long another host may be away before programs that send to it or receive from it get an
+    /// error; `10 s` by default. A host is away if no connected controller knows it.
+    #[serde(default = "give_up_after", deserialize_with = "positive")]
+    pub give_up_after: Duration,
     /// Memory for the bytes of all programs' streams; `256 MB` by default. Each stream may take up
     /// to 64 KiB, and a stream that comes 128 KiB, in addition.
     #[serde(default = "memory")]
@@ -252,6 +256,9 @@ const fn yes() -> bool {
 const fn memory() -> Bytes {
     Bytes::mb(256)
 }
+const fn give_up_after() -> Duration {
+    Duration::from_secs(10)
+}
 fn runtime() -> PathBuf {
     PathBuf::from("/run/timeplane")
 }
@@ -293,6 +300,14 @@ fn share<'de, D: Deserializer<'de>>(d: D) -> Result<f64, D::Error> {
         return Ok(share);
     }
     Err(serde::de::Error::custom(format_args!("a share of {share}: expected 0 to 1")))
+}
+
+fn positive<'de, D: Deserializer<'de>>(d: D) -> Result<Duration, D::Error> {
+    let time = Duration::deserialize(d)?;
+    if time > Duration::ZERO {
+        return Ok(time);
+    }
+    Err(serde::de::Error::custom(format_args!("a time of {time}: expected more than zero")))
 }
 
 fn encoding<'de, D: Deserializer<'de>>(d: D) -> Result<SignalEncoding, D::Error> {
@@ -354,8 +369,9 @@ mod tests {
             (file.host, file.controllers[0].name.as_str(), file.gate.safe),
             (3, "controller-0", SafeState::Closed)
         );
-        assert_eq!(file.gate.lease, Duration::from_ms(1000));
+        assert_eq!((file.gate.lease, file.give_up_after), (Duration::from_ms(1000), Duration::from_secs(10)));
         assert_eq!((file.memory, agent("memory = \"1 GB\"").unwrap().memory), (Bytes::mb(256), Bytes::mb(1000)));
+        assert_eq!(agent("give_up_after = \"90 s\"").unwrap().give_up_after, Duration::from_secs(90));
         let file = agent("[gate]\nmode = \"observe\"\nlease = \"20 ms\"\nencodings = [\"pfc\"]\nallow = [\"tcp/443\", \"ether/0x88cc\"]").unwrap();
         assert_eq!(file.gate.allow, [Allowed::Tcp(443), Allowed::EtherType(0x88cc)]);
         assert_eq!((file.gate.mode, file.gate.lease), (Mode::Observe, Duration::from_ms(20)));
@@ -370,6 +386,7 @@ mod tests {
             ("[gate]\nallow = [\"tcp/ssh\"]", &["line 6", "`tcp/ssh`", "tcp/PORT"]),
             ("[gate]\nlease = 5", &["line 6"]),
             ("status = \"here\"", &["line 5"]),
+            ("give_up_after = \"0 s\"", &["line 5", "expected more than zero"]),
         ] {
             let text = said(more);
             assert!(words.iter().all(|w| text.contains(w)), "{more}: {text}");

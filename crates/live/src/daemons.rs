@@ -291,7 +291,14 @@ pub fn agent(path: &Path, stop: &Stop) -> Result<(), Failure> {
         let on_event = move |event| heard.push((place, event));
         controllers.push(Client::start(controller.address, &controller.name, &identity, on_event)?);
     }
-    let config = AgentConfig { host, epoch, gate, ip: ip_of(&file.interface)?, real_time: file.real_time };
+    let config = AgentConfig {
+        host,
+        epoch,
+        gate,
+        ip: ip_of(&file.interface)?,
+        real_time: file.real_time,
+        give_up_after: file.give_up_after,
+    };
     let mut agent = LiveAgent::new(config, Arc::clone(&shared), controllers, inbox)?;
     let _tun = match &file.tun {
         Some(table) => Some(crate::agent::tun::start(table, host, Arc::clone(&shared), &mut agent)?),

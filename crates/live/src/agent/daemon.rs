@@ -9,6 +9,7 @@
 mod opening;
 
 use super::pace::Pace;
+use super::presence::Presence;
 use super::shown::{AgentCounters, Snapshot};
 use super::{Shared, Streams};
 use crate::bpf::BpfError;
@@ -64,6 +65,8 @@ pub struct AgentConfig {
     pub ip: Option<Ipv4Addr>,
     /// Whether to ask for real-time priority.
     pub real_time: bool,
+    /// How long a host may be away before its streams end.
+    pub give_up_after: Duration,
 }
 
 type OnPacket = Box<dyn FnMut(&[u8]) + Send>;
@@ -86,6 +89,8 @@ pub struct LiveAgent {
     /// The protocol's agent; `None` until a controller has sent its configuration.
     agent: Option<HostAgent>,
     welcome: Option<Welcome>,
+    /// Which hosts are there, by what controllers say.
+    presence: Presence,
     open: Vec<OpenQueue>,
     /// Pace of the host's link.
     link: Pace,
@@ -155,6 +160,7 @@ impl LiveAgent {
             on_joined: None,
             agent: None,
             welcome: None,
+            presence: Presence::default(),
             open: Vec::new(),
             link: Pace::new(clock::now(), Rate::gbps(400)),
             heard: Time::ZERO,
@@ -274,6 +280,7 @@ impl LiveAgent {
             for (controller, event) in self.inbox.drain() {
                 self.hear(controller, event);
             }
+            self.end_absent();
             self.receive().map_err(io("receiving"))?;
             if self.shared.wake.read().is_ok() {
                 self.tell(Input::Changed, None);
@@ -352,7 +359,10 @@ impl LiveAgent {
                 }
             }
             ChannelEvent::Note { note, .. } => match serde_json::from_value(note) {
-                Ok(Note::Welcome(welcome)) => self.welcome(welcome),
+                Ok(Note::Welcome(welcome)) => {
+                    self.presence.told(clock::now(), controller, welcome.joined.iter().map(|(host, _)| HostId(*host)));
+                    self.welcome(welcome);
+                }
                 Ok(Note::Refused(why)) => tracing::error!("controller {controller} refuses this host: {why}"),
                 Ok(Note::Hello(_) | Note::Counts(_)) | Err(_) => drop(self.counters.malformed.fetch_add(1, Relaxed)),
             },
@@ -373,8 +383,26 @@ impl LiveAgent {
                 self.tell(Input::Message { from: Address::Controller, message }, None);
             }
             ChannelEvent::Control { .. } => drop(self.counters.malformed.fetch_add(1, Relaxed)),
-            ChannelEvent::Left { .. } => tracing::warn!("lost the connection to controller {controller}"),
+            ChannelEvent::Left { .. } => {
+                self.presence.lost(clock::now(), controller);
+                tracing::warn!("lost the connection to controller {controller}");
+            }
         }
+    }
+
+    /// Ends what waits for hosts that have been away for too long.
+    fn end_absent(&mut self) {
+        let due = self.presence.due(clock::now(), self.config.give_up_after);
+        if due.is_empty() {
+            return;
+        }
+        let mut streams = Self::streams(&self.shared);
+        for host in due {
+            tracing::warn!("host {} has been away for {}: its streams end", host.0, self.config.give_up_after);
+            streams.set_absent(host);
+        }
+        drop(streams);
+        self.shared.changed.notify_all();
     }
 
     /// Handles a controller's list of joined hosts and its configuration of agents.

@@ -82,7 +82,7 @@ impl Streams {
     }
 
     /// Changes an outgoing stream, and updates its turn, its timer and the counters.
-    fn with_sending(&mut self, number: u32, change: impl FnOnce(&mut super::outgoing::Sending)) {
+    pub(super) fn with_sending(&mut self, number: u32, change: impl FnOnce(&mut super::outgoing::Sending)) {
         let Some(stream) = self.sending.get_mut(&number) else { return };
         let (was_given_up, was_complete) = (stream.is_given_up(), stream.is_complete());
         change(stream);

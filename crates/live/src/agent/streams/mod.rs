@@ -18,12 +18,14 @@
 //!   for again once somebody listens; then its sender is told that it is given up.
 //! - **Programs that go away.** Either agent tells the other, several times where that is not
 //!   confirmed.
+//! - **Hosts that stay away**, as the agent's loop tells: all streams from and to them are broken.
 //! - **Agents that are started anew** have a higher epoch. All streams of the former one are
 //!   broken, and its frames are stale.
 //!
 //! Whoever knows the addresses of hosts and the epochs of their agents can forge frames: the
 //! network behind the gates is trusted.
 
+mod absence;
 mod frames;
 mod hearing;
 mod incoming;
@@ -148,16 +150,21 @@ impl Streams {
     /// Where a host is. Its streams and packets stay, if it was known before.
     pub fn set_peer(&mut self, host: HostId, mac: MacAddress) {
         self.peers.entry(host).or_insert_with(|| Peer::new(mac)).mac = mac;
+        self.set_present(host);
     }
 
     /// Begins a stream to a port of another host, of a length that may be known. Where it is, the
     /// stream is finished with its last byte.
     ///
     /// # Errors
-    /// If nobody has told of the host, or [`MAX_OUTGOING`] are open.
+    /// If nobody has told of the host, it [stays away](Self::set_absent), or [`MAX_OUTGOING`] are
+    /// open.
     pub fn open(&mut self, to: HostId, port: u16, length: Option<u64>) -> Result<StreamId, StreamError> {
         if !self.peers.contains_key(&to) {
             return Err(StreamError::UnknownHost(to));
+        }
+        if self.is_absent(to) {
+            return Err(StreamError::Absent { host: to });
         }
         let have = self.sending.len();
         let Some(next) = self.next_stream.checked_add(1).filter(|_| have < MAX_OUTGOING) else {
@@ -181,7 +188,10 @@ impl Streams {
         let stream = self.sending.get_mut(&id.0).ok_or(StreamError::UnknownStream(id.0))?;
         let left = self.config.memory.get().saturating_sub(self.pool.used());
         let most = FLOOR.max(stream.held() + left);
-        let n = stream.write(bytes, self.config.send_buffer.get().min(most))?;
+        let n = match stream.write(bytes, self.config.send_buffer.get().min(most)) {
+            Err(StreamError::GivenUp { host }) => return Err(self.given_up(host)),
+            taken => taken?,
+        };
         self.make_ready(id.0);
         Ok(n)
     }
@@ -221,10 +231,13 @@ impl Streams {
         if let Some(peer) = self.peers.get_mut(&stream.to) {
             peer.forget_turn(id.0);
         }
-        if !stream.is_complete() && stream.is_begun() && self.farewells.len() < MAX_OUTGOING {
-            let farewell = Farewell { to: stream.to, left: FAREWELLS, timer: Some(self.clock) };
-            self.farewells.insert(id.0, farewell);
-            self.timers.insert((self.clock, Timer::Farewell(id.0)));
+        // A host that stays away is told when it is back, and leaves room for others until then.
+        let absent = self.is_absent(stream.to);
+        let most = if absent { MAX_OUTGOING / 2 } else { MAX_OUTGOING };
+        if !stream.is_complete() && stream.is_begun() && self.farewells.len() < most {
+            let timer = (!absent).then_some(self.clock);
+            self.farewells.insert(id.0, Farewell { to: stream.to, left: FAREWELLS, timer });
+            self.timers.extend(timer.map(|at| (at, Timer::Farewell(id.0))));
         }
     }
 
@@ -233,7 +246,7 @@ impl Streams {
     pub fn push_packet(&mut self, to: HostId, packet: &[u8]) -> bool {
         let fits = packet.len() <= self.config.max_payload() as usize;
         let most = self.config.packet_queue.get();
-        let taken = self.peers.get_mut(&to).filter(|_| fits).is_some_and(|peer| {
+        let taken = self.peers.get_mut(&to).filter(|peer| fits && !peer.absent).is_some_and(|peer| {
             let was_empty = peer.packets.is_empty();
             let pushed = peer.packets.push(packet, most);
             if pushed && was_empty && !peer.ready.contains(&peer::Turn::Packets) {

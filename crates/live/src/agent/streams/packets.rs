@@ -57,6 +57,13 @@ impl PacketQueue {
         Some(number)
     }
 
+    /// Drops all packets, and frees the memory. Returns their number.
+    pub(super) fn clear(&mut self) -> u64 {
+        let dropped = self.queue.len() as u64;
+        *self = Self { next: self.next, ..Self::default() };
+        dropped
+    }
+
     /// Bytes on the wire of all queued packets.
     pub(super) fn wire(&self) -> u64 {
         self.wire

@@ -27,6 +27,8 @@ pub(super) struct Peer {
     /// Number of open streams from this host.
     pub(super) incoming: usize,
     pub(super) ended: Ended,
+    /// Whether it stays away, so that nothing may wait for it.
+    pub(super) absent: bool,
 }
 
 impl Peer {
@@ -38,6 +40,7 @@ impl Peer {
             packets: PacketQueue::default(),
             incoming: 0,
             ended: Ended::default(),
+            absent: false,
         }
     }
 

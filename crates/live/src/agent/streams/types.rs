@@ -120,6 +120,12 @@ pub enum StreamError {
         /// The destination.
         host: HostId,
     },
+    /// The other host stays away.
+    #[error("host {} has left and not come back in time: its agent has ended, or reaches no controller", .host.0)]
+    Absent {
+        /// The other host.
+        host: HostId,
+    },
 }
 
 /// Progress of a stream that this host sends.
@@ -135,8 +141,8 @@ pub struct Outgoing {
     pub resent: u64,
     /// Whether the program has finished, and the receiver's agent has everything.
     pub complete: bool,
-    /// Whether the receiver has given it up, as in [`StreamError::GivenUp`]. The rest does not
-    /// arrive.
+    /// Whether it is given up, for the reason that [`Streams::given_up`](super::Streams::given_up)
+    /// tells. The rest does not arrive.
     pub given_up: bool,
 }
 
@@ -216,14 +222,14 @@ pub struct StreamCounters {
     pub packets_received: u64,
     /// Bytes of these packets.
     pub packet_bytes_received: u64,
-    /// IP packets that found their queue full, were too long for a frame, or were for unknown
-    /// hosts.
+    /// IP packets that found their queue full, were too long for a frame, or were for hosts that
+    /// are unknown or stay away.
     pub packets_dropped: u64,
     /// Streams that were opened here.
     pub streams_opened: u64,
     /// Streams that were delivered completely.
     pub streams_delivered: u64,
-    /// Streams of this host that their receivers have given up.
+    /// Streams of this host that their receivers have given up, or whose receivers stay away.
     pub streams_given_up: u64,
     /// Streams that programs of this host have accepted.
     pub streams_accepted: u64,

@@ -246,6 +246,45 @@ fn agents_that_are_started_anew_break_what_was_and_their_old_frames_are_stale() 
 }
 
 #[test]
+fn what_waits_for_a_host_that_stays_away_ends() {
+    let mut world = World::new(50_000, QUIET, 4);
+    let listeners = [0, 1].map(|i| world.hosts[i].listen(0).unwrap());
+    let [forth, back] = [0, 1].map(|i| world.hosts[i].open([A, B][1 - i], 0, None).unwrap());
+    world.hosts[0].write(forth, &[1; 9_000]).unwrap();
+    world.hosts[1].write(back, &[2; 9_000]).unwrap();
+    run(&mut world, Duration::from_ms(100));
+    let [here, there] = [0, 1].map(|i| world.hosts[i].accept(listeners[i]).unwrap());
+    world.hosts[0].write(forth, &[1; 9_000]).unwrap();
+    assert!(world.hosts[0].push_packet(B, &[0; 100]) && world.hosts[0].waits(B));
+    // Controllers have not heard of B for long; A hears of it by them only.
+    world.hosts[0].set_absent(B);
+    let absent = StreamError::Absent { host: B };
+    assert!(world.hosts[0].outgoing(forth).unwrap().given_up && world.hosts[0].given_up(B) == absent);
+    assert_eq!(world.hosts[0].write(forth, &[1]), Err(absent.clone()));
+    assert_eq!(world.hosts[0].open(B, 0, None), Err(absent));
+    assert_eq!(world.hosts[0].read(here, &mut [0; 10]), Read::Broken);
+    assert!(!world.hosts[0].push_packet(B, &[0; 100]) && world.hosts[0].backlog().is_empty());
+    let c = *world.hosts[0].counters();
+    assert_eq!((c.streams_given_up, c.streams_broken, c.packets_dropped), (1, 1, 2));
+    world.hosts[0].abandon(forth);
+    assert_eq!(world.hosts[0].memory(), Bytes::ZERO);
+    // Its agent has lived on. It is told when it is back, and once only.
+    run(&mut world, Duration::from_secs(20));
+    assert_eq!(read_all(&mut world.hosts[1], there), (vec![1; 9_000], Read::Nothing));
+    world.hosts[0].set_peer(B, mac(B));
+    run(&mut world, Duration::from_ms(100));
+    assert_eq!(world.hosts[1].read(there, &mut [0; 10]), Read::Broken);
+    world.hosts[1].write(back, &[2; 9_000]).unwrap();
+    run(&mut world, Duration::from_ms(100));
+    assert!(world.hosts[1].outgoing(back).unwrap().given_up);
+    let again = world.hosts[0].open(B, 0, Some(3)).unwrap();
+    world.hosts[0].write(again, b"new").unwrap();
+    run(&mut world, Duration::from_ms(100));
+    let there = world.hosts[1].accept(listeners[1]).unwrap();
+    assert_eq!(read_all(&mut world.hosts[1], there), (b"new".to_vec(), Read::End));
+}
+
+#[test]
 fn a_host_has_so_many_streams_open_here_and_the_others_wait() {
     let mut world = World::new(50_000, QUIET, 4);
     let listener = world.hosts[1].listen(0).unwrap();

@@ -28,6 +28,7 @@ pub mod plain;
 pub mod proxy;
 #[cfg(test)]
 mod scratch;
+mod seldom;
 pub mod service;
 pub mod slipping;
 pub mod status;

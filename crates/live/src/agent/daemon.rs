@@ -18,6 +18,7 @@ use crate::clock;
 use crate::gate::{Gate, GateConfig, SafeState};
 use crate::notes::{Counts, Hello, Note, Welcome, digits_of};
 use crate::packet_socket::{self, Frames, PacketSocket};
+use crate::seldom::Seldom;
 use crate::service::{Pulse, Stop};
 use crate::timed::{self, Inbox};
 use opening::OpenQueue;
@@ -86,6 +87,8 @@ pub struct LiveAgent {
     controllers: Vec<Client>,
     /// Called with the number of joined hosts whenever a controller reports it.
     on_joined: Option<OnJoined>,
+    /// Limit of log lines about controllers and the gate.
+    troubles: Seldom,
     /// The protocol's agent; `None` until a controller has sent its configuration.
     agent: Option<HostAgent>,
     welcome: Option<Welcome>,
@@ -158,6 +161,7 @@ impl LiveAgent {
             inbox,
             controllers,
             on_joined: None,
+            troubles: Seldom::default(),
             agent: None,
             welcome: None,
             presence: Presence::default(),
@@ -363,14 +367,16 @@ impl LiveAgent {
                     self.presence.told(clock::now(), controller, welcome.joined.iter().map(|(host, _)| HostId(*host)));
                     self.welcome(welcome);
                 }
-                Ok(Note::Refused(why)) => tracing::error!("controller {controller} refuses this host: {why}"),
+                Ok(Note::Refused(why)) => self.troubles.say(clock::now(), |more| {
+                    tracing::error!("controller {controller} refuses this host: {why}{more}");
+                }),
                 Ok(Note::Hello(_) | Note::Counts(_)) | Err(_) => drop(self.counters.malformed.fetch_add(1, Relaxed)),
             },
             ChannelEvent::Control { sent_at, control: Control::Message(mut message), .. } => {
                 let now = clock::now();
                 self.heard = now;
                 if let Err(e) = self.gate.renew(self.config.gate.lease) {
-                    tracing::warn!("{e}");
+                    self.troubles.say(clock::now(), |more| tracing::warn!("{e}{more}"));
                 }
                 if let Message::Grants(Grants { epoch, .. }) | Message::Rates(Rates { epoch, .. }) = &message {
                     self.ruling = self.ruling.max(*epoch);
@@ -385,7 +391,9 @@ impl LiveAgent {
             ChannelEvent::Control { .. } => drop(self.counters.malformed.fetch_add(1, Relaxed)),
             ChannelEvent::Left { .. } => {
                 self.presence.lost(clock::now(), controller);
-                tracing::warn!("lost the connection to controller {controller}");
+                self.troubles.say(clock::now(), |more| {
+                    tracing::warn!("lost the connection to controller {controller}{more}");
+                });
             }
         }
     }

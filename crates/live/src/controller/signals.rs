@@ -4,7 +4,9 @@
 //! Signals of one instant leave in one batch.
 
 use super::{ControllerCounters, ControllerError};
+use crate::clock;
 use crate::packet_socket::{self, PacketSocket};
+use crate::seldom::Seldom;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -52,6 +54,8 @@ pub(super) struct Signals {
     /// Epoch and sequence number of each host's last signal.
     last: BTreeMap<HostId, (u32, u64)>,
     opened: BTreeSet<HostId>,
+    /// Limit of log lines about signals that cannot be sent.
+    troubles: Seldom,
 }
 
 impl Signals {
@@ -75,7 +79,15 @@ impl Signals {
             behind.extend(interface.hosts.iter().map(|host| (*host, exit)));
             exits.push(SignalSocket { interface: interface.clone(), socket, frames: Vec::new() });
         }
-        Ok(Self { encoding, exits, behind, counters, last: BTreeMap::new(), opened: BTreeSet::new() })
+        Ok(Self {
+            encoding,
+            exits,
+            behind,
+            counters,
+            last: BTreeMap::new(),
+            opened: BTreeSet::new(),
+            troubles: Seldom::default(),
+        })
     }
 
     /// Queues a signal to a host for the next [`flush`](Self::flush). A host that has not joined
@@ -133,7 +145,10 @@ impl Signals {
                     }
                     Err(e) => {
                         self.counters.signals_lost.fetch_add(rest.len() as u64, Relaxed);
-                        tracing::error!("cannot send signals through {}: {e}", exit.interface.name);
+                        let name = &exit.interface.name;
+                        self.troubles.say(clock::now(), |more| {
+                            tracing::error!("cannot send signals through {name}: {e}{more}");
+                        });
                         break;
                     }
                 }

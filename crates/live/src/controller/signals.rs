@@ -5,7 +5,7 @@
 
 use super::{ControllerCounters, ControllerError};
 use crate::clock;
-use crate::packet_socket::{self, PacketSocket};
+use crate::packet_socket::{PacketSocket, Stop};
 use crate::seldom::Seldom;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -136,10 +136,18 @@ impl Signals {
                     Ok(batch) => {
                         self.counters.signals.fetch_add(batch.sent as u64, Relaxed);
                         // A signal that cannot be sent now would be outdated later.
-                        let skip = usize::from(matches!(
-                            batch.stop,
-                            Some(packet_socket::Stop::Refused | packet_socket::Stop::Full)
-                        ));
+                        let skip = match batch.stop {
+                            None => 0,
+                            Some(Stop::Refused | Stop::Full | Stop::TooLong) => 1,
+                            Some(stop @ (Stop::Down | Stop::Gone)) => {
+                                let name = &exit.interface.name;
+                                let what = if stop == Stop::Down { "is down" } else { "has been removed" };
+                                self.troubles.say(clock::now(), |more| {
+                                    tracing::error!("interface {name} {what}: signals are lost{more}");
+                                });
+                                rest.len() - batch.sent
+                            }
+                        };
                         self.counters.signals_lost.fetch_add(skip as u64, Relaxed);
                         rest = &rest[(batch.sent + skip).min(rest.len())..];
                     }

@@ -1,5 +1,5 @@
 //! Agents without a controller: one that is started twice leaves the first one's gate, folder and
-//! socket alone.
+//! socket alone, and one whose interface is removed gates it again when it is back.
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use std::path::{Path, PathBuf};
@@ -122,4 +122,29 @@ fn a_second_agent_ends_and_the_first_goes_on() {
     stop.set();
     assert_eq!(host.agent(&first, &stop), Ok(()));
     assert_eq!(host.agent(&host.config("second"), &stop), Ok(()));
+}
+
+#[test]
+fn an_interface_that_is_removed_and_back_is_gated_again() {
+    let host = Host::new("rm");
+    let (stop, config) = (Stop::default(), host.config("agent"));
+    std::thread::scope(|scope| {
+        let _ends = Ends(&stop);
+        let running = scope.spawn(|| host.agent(&config, &stop));
+        until(&running, "it starts", || host.folder.join("agent/ready").exists());
+        let (settings, epoch) = (host.settings().expect("a gate"), host.epoch("agent"));
+        host.namespace.ip("link del eth0").unwrap();
+        host.connect("02:00:00:00:00:01");
+        let again = || host.settings().filter(|again| again[16..] == settings[16..]);
+        until(&running, "another gate, with the same settings", || again().is_some());
+        // The key is new, as the new gate does not know the signals of before.
+        assert_ne!(again().unwrap()[..16], settings[..16]);
+        assert_eq!(host.epoch("agent"), epoch, "the same agent");
+        // With another address it would not be the host that others know.
+        host.namespace.ip("link del eth0").unwrap();
+        host.connect("02:00:00:00:00:07");
+        let ended = running.join().unwrap();
+        let why = "interface eth0 is back with the address 02:00:00:00:00:07 instead of 02:00:00:00:00:01: start the agent again";
+        assert_eq!(ended, Err(why.to_owned()));
+    });
 }

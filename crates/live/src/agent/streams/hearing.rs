@@ -117,9 +117,17 @@ impl Streams {
                 self.forget_farewell(host, number);
             }
         } else if is_ours {
+            let mut stuck = None;
             self.with_sending(number, |s| {
+                let before = s.acknowledged_bytes();
                 s.on_report(now, epoch, contiguous, missing);
+                let bytes = s.acknowledged_bytes() - before;
+                stuck = (bytes > 0).then(|| s.attempts.succeeded(now, bytes));
             });
+            if let (Some(stuck), Some(peer)) = (stuck, self.peers.get_mut(&host)) {
+                peer.reach.progress(now, stuck);
+                self.counters.streams_shortened += u64::from(stuck);
+            }
         } else {
             self.answer(host, header.epoch, number, Answer::Abandoned);
         }

@@ -34,6 +34,7 @@ mod outgoing;
 mod packets;
 mod peer;
 mod pool;
+mod reach;
 mod ring;
 mod sending;
 mod types;
@@ -147,6 +148,17 @@ impl Streams {
         &self.config
     }
 
+    /// Changes the largest packet of the network, in bytes without Ethernet's header. Streams cut
+    /// their next frames to it, also those that come back by [`Streams::unsent`]. IP packets that
+    /// are longer now are dropped and counted.
+    pub fn set_mtu(&mut self, mtu: u32) {
+        self.config.mtu = mtu;
+        let most = self.config.max_payload() as usize;
+        for peer in self.peers.values_mut() {
+            self.counters.packets_dropped += peer.packets.drop_longer(most);
+        }
+    }
+
     /// Where a host is. Its streams and packets stay, if it was known before.
     pub fn set_peer(&mut self, host: HostId, mac: MacAddress) {
         self.peers.entry(host).or_insert_with(|| Peer::new(mac)).mac = mac;
@@ -242,7 +254,7 @@ impl Streams {
     }
 
     /// An IP packet for another host. False where it is dropped: its queue is full, no frame is as
-    /// long, or the host is not known.
+    /// long, or the host is not known or stays away.
     pub fn push_packet(&mut self, to: HostId, packet: &[u8]) -> bool {
         let fits = packet.len() <= self.config.max_payload() as usize;
         let most = self.config.packet_queue.get();

@@ -2,6 +2,7 @@
 //! have ended.
 
 use super::packets::PacketQueue;
+use super::reach::Reach;
 use std::collections::{BTreeMap, VecDeque};
 use timeplane_protocol::wire::MacAddress;
 
@@ -29,6 +30,8 @@ pub(super) struct Peer {
     pub(super) ended: Ended,
     /// Whether it stays away, so that nothing may wait for it.
     pub(super) absent: bool,
+    /// How long frames to it may be.
+    pub(super) reach: Reach,
 }
 
 impl Peer {
@@ -41,6 +44,7 @@ impl Peer {
             incoming: 0,
             ended: Ended::default(),
             absent: false,
+            reach: Reach::default(),
         }
     }
 

@@ -190,7 +190,8 @@ pub struct StreamCounters {
     pub bytes_sent: u64,
     /// Frames of these whose bytes had been sent before.
     pub frames_resent: u64,
-    /// Frames, of streams and packets, that the gate refused. They do not count as sent.
+    /// Frames, of streams and packets, that the gate or the interface refused. They do not count as
+    /// sent.
     pub frames_refused: u64,
     /// Frames of streams that were received.
     pub frames_received: u64,
@@ -231,6 +232,8 @@ pub struct StreamCounters {
     pub streams_delivered: u64,
     /// Streams of this host that their receivers have given up, or whose receivers stay away.
     pub streams_given_up: u64,
+    /// How often a stream got on by shorter frames only, as longer ones do not reach its host.
+    pub streams_shortened: u64,
     /// Streams that programs of this host have accepted.
     pub streams_accepted: u64,
     /// Incoming streams that broke.

@@ -5,6 +5,7 @@ use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, Na
 use serde_json::json;
 use std::fmt::{self, Display};
 use std::io::{self, IsTerminal};
+use timeplane_experiment::checks::Refusal;
 use timeplane_experiment::{ExitCode, ExperimentError, say};
 use timeplane_scenario::{Issue, Location, ScenarioError};
 use timeplane_sim::SimulationError;
@@ -23,6 +24,15 @@ pub enum Failure {
 impl From<ScenarioError> for Failure {
     fn from(e: ScenarioError) -> Self {
         Self::Scenario(Box::new(e))
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(e: Refusal) -> Self {
+        match e {
+            Refusal::Scenario(e) => e.into(),
+            Refusal::Check(e) => Self::configuration(e),
+        }
     }
 }
 

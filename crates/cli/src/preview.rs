@@ -77,8 +77,7 @@ pub fn validate(args: &ValidateArgs) -> Result<(), Failure> {
 /// Checks values, fabrics and files. Returns the points and the warnings.
 pub fn check(loaded: &Loaded) -> Result<(Vec<Point>, Vec<timeplane_scenario::Issue>), Failure> {
     let schedulers = Schedulers::built_in();
-    let warnings = loaded.validate(&names(&schedulers))?;
-    checks::validate(loaded).map_err(Failure::configuration)?;
+    let warnings = checks::scenario(loaded, &names(&schedulers))?;
     let points = loaded.points()?;
     let mut sources = Sources::default();
     for point in &points {

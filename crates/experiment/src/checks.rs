@@ -1,12 +1,12 @@
-//! The `[[check]]` tables of a scenario: limits on metrics, absolute, relative to another scheme,
-//! or relative to a bound.
+//! What is checked of a scenario before it runs, and its `[[check]]` tables: limits on metrics,
+//! absolute, relative to another scheme, or relative to a bound.
 
 use crate::comparison::{Comparison, ComparisonOptions, Line};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use timeplane_model::nearest;
 use timeplane_results::{Bound, Metric, RunSummary, Scope};
-use timeplane_scenario::{Check, Limit, Loaded};
+use timeplane_scenario::{Check, Issue, Limit, Loaded, ScenarioError};
 
 /// An invalid check: its place, what is wrong and what is expected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -63,6 +63,29 @@ impl Unfinished {
         };
         format!("{unfinished} of {measured} {what} of {scheme} did not finish: {expected}, see `allow_unfinished`")
     }
+}
+
+/// Why a scenario is refused before it runs.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// Its values make no sense, alone or together.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// One of its checks makes no sense.
+    #[error(transparent)]
+    Check(#[from] CheckError),
+}
+
+/// Checks everything of a scenario that needs no run. Simulations, labs and controllers call it
+/// before they start, so that they refuse the same scenarios. `schedulers` are the names that a
+/// TDMA plan may use. Returns warnings.
+///
+/// # Errors
+/// Everything that is wrong with its values, or the first wrong check.
+pub fn scenario(loaded: &Loaded, schedulers: &[&str]) -> Result<Vec<Issue>, Refusal> {
+    let warnings = loaded.validate(schedulers)?;
+    validate(loaded)?;
+    Ok(warnings)
 }
 
 /// Validates the checks and returns their metrics, in order.

@@ -3,13 +3,15 @@
 //! Results go to stdout, everything else to stderr.
 
 use crate::answers::{LabError, Outcome};
+use crate::checked;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration as Wait;
-use timeplane_experiment::{Answer, ExitCode, ExperimentError, PlannedRun, Progress, checks, say};
+use timeplane_experiment::checks::Refusal;
+use timeplane_experiment::{Answer, ExitCode, ExperimentError, PlannedRun, Progress, say};
 use timeplane_live::service::Stop;
 use timeplane_scenario::{Loaded, ScenarioError, split_override};
 
@@ -43,14 +45,22 @@ pub struct ScenarioArgs {
 pub type Lines<'a> = &'a dyn Fn(&Outcome) -> String;
 
 impl ScenarioArgs {
-    /// Reads the scenario and applies the changes of the arguments.
+    /// Reads the scenario, applies the changes of the arguments, checks it as `timeplane run` does,
+    /// and prints warnings.
     ///
     /// # Errors
     /// Returns the exit code after printing the error.
     pub fn load(&self, file: &Path) -> Result<Loaded, ExitCode> {
         let mut overrides = self.set.clone();
         overrides.extend(self.seeds.map(|n| ("seeds".to_owned(), vec![n.to_string()])));
-        Loaded::from_file(file, &overrides).map_err(|e| wrong_scenario(&e))
+        let (loaded, warnings) = checked::load(file, &overrides).map_err(|e| match e {
+            Refusal::Scenario(e) => wrong_scenario(&e),
+            Refusal::Check(e) => configuration(&e),
+        })?;
+        for warning in warnings.iter().filter(|_| !self.quiet) {
+            say!("warning: {warning}");
+        }
+        Ok(loaded)
     }
 
     /// Runs a scenario by `run` and prints the comparison. With `--json`, the fields `long` of
@@ -69,10 +79,6 @@ impl ScenarioArgs {
                 return ExitCode::Failed;
             }
         };
-        // Invalid checks are rejected before anything runs.
-        if let Err(e) = checks::validate(loaded) {
-            return configuration(&e);
-        }
         let bar = bar(self.quiet);
         let outcome = run(&|| stop.is_set(), &|progress| self.show(&bar, progress));
         bar.finish_and_clear();

@@ -46,6 +46,8 @@ pub struct HostsParameters {
     pub scope: Scope,
     /// How long agents trust a controller that is silent.
     pub lease: Duration,
+    /// How long another host may be away before its streams end.
+    pub give_up_after: Duration,
     /// State of a gate after the lease.
     pub safe: SafeState,
     /// Whether every host has a TUN interface, in the network 10.99.0.0/16.
@@ -83,6 +85,7 @@ impl HostsParameters {
             mode: Mode::default(),
             scope: Scope::default(),
             lease: Duration::from_ms(1000),
+            give_up_after: Duration::from_secs(10),
             safe: SafeState::default(),
             tun: false,
             real_time: true,
@@ -246,9 +249,11 @@ impl Hosts {
     fn agent_file(&self, host: u32) -> String {
         let p = &self.parameters;
         let mut file = format!(
-            "host = {host}\ninterface = {INTERFACE:?}\nkeys = \"../keys\"\nruntime = {runtime:?}\nreal_time = {real_time}\n",
+            "host = {host}\ninterface = {INTERFACE:?}\nkeys = \"../keys\"\nruntime = {runtime:?}\nreal_time = {real_time}\n\
+             give_up_after = \"{give_up_after} us\"\n",
             runtime = p.folder.join(format!("host-{host}")),
             real_time = p.real_time,
+            give_up_after = p.give_up_after.as_ps() / 1_000_000,
         );
         for place in 0..p.controllers {
             let (ip, port) = (fabric::controller_ip(), Self::port(place));

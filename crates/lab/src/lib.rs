@@ -6,6 +6,7 @@
 pub mod answers;
 pub mod arguments;
 pub mod bpf;
+pub mod checked;
 pub mod circuit_switch;
 pub mod circuits;
 pub mod command;

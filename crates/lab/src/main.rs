@@ -4,6 +4,7 @@
 use clap::{Parser, Subcommand};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use timeplane_lab::checked;
 use timeplane_lab::circuit_switch::CircuitSwitch;
 use timeplane_lab::command::{LabArgs, lab};
 use timeplane_lab::plan::LivePlan;
@@ -15,7 +16,6 @@ use timeplane_live::daemons::{self, Failure};
 use timeplane_live::service::{self, Stop};
 use timeplane_live::tuner::Darkens;
 use timeplane_model::Duration;
-use timeplane_scenario::Loaded;
 
 /// Run planned networks on real Linux hosts, or in a lab of namespaces on this machine
 #[derive(Debug, Parser)]
@@ -74,7 +74,10 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
 }
 
 fn read_plan(scenario: &Path, scheme: &str) -> Result<(String, Box<dyn Plan>), Failure> {
-    let loaded = Loaded::from_file(scenario, &[])?;
+    let (loaded, warnings) = checked::for_controller(scenario)?;
+    for warning in warnings {
+        tracing::warn!("{warning}");
+    }
     let plan = LivePlan::new(&loaded.scenario, scheme)?;
     Ok((loaded.name(), Box::new(plan)))
 }

@@ -55,13 +55,18 @@ struct class_gate {
 };
 
 // Traffic that passes even if all traffic is gated: an EtherType, or an IP protocol with or without
-// a port. Unused fields are zero.
+// a port. With an address, only packets to that address and port pass (IPv4 as ::ffff:a.b.c.d).
+// Unused fields are zero.
 struct allowed {
     __u16 ether_type;
     __u16 port;
     __u8 protocol;
     __u8 zero[3];
+    __u8 address[16];
 };
+
+// Values of `allow`: whose packets pass.
+enum { OF_ANYBODY = 1, OF_ROOT = 2 };
 
 enum counter {
     OBEYED, FORGED, STALE, MALFORMED, UNWANTED, OTHER_STATION,
@@ -284,22 +289,30 @@ int hear_tc(struct __sk_buff *skb)
     return hear((void *)(long)skb->data, (void *)(long)skb->data_end) == REFUSED ? DROP : NEXT;
 }
 
-static __always_inline int is_allowed(__u16 type, __u8 protocol, __u16 port)
+// Whether the map has this traffic. What is allowed to root alone needs a socket that root has
+// made: other users could otherwise send from the port as well.
+static __always_inline int is_allowed(struct __sk_buff *skb, const struct allowed *key)
 {
-    struct allowed key = { .ether_type = type, .port = port, .protocol = protocol };
-    return bpf_map_lookup_elem(&allow, &key) != 0;
+    const __u8 *whose = bpf_map_lookup_elem(&allow, key);
+    if (!whose)
+        return 0;
+    return *whose != OF_ROOT || bpf_get_socket_uid(skb) == 0;
 }
 
 // Whether the port or the protocol of an IP packet is allowed.
-static __always_inline int ip_allowed(void *data, void *end, __u16 type)
+static __always_inline int ip_allowed(struct __sk_buff *skb, __u16 type)
 {
-    __u8 protocol;
+    void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
+    struct allowed key = {};
+    __u32 address[4] = {};
     void *next;
     if (type == ETH_P_IP) {
         struct iphdr *ip = data + ETH_HLEN;
         if ((void *)(ip + 1) > end)
             return 0;
-        protocol = ip->protocol;
+        key.protocol = ip->protocol;
+        address[2] = bpf_htonl(0xffff);
+        address[3] = ip->daddr;
         next = data + ETH_HLEN + (ip->ihl & 0xf) * 4;
         // Only the first fragment has ports, so other fragments of an allowed packet cannot be
         // recognized.
@@ -309,17 +322,32 @@ static __always_inline int ip_allowed(void *data, void *end, __u16 type)
         struct ipv6hdr *ip = data + ETH_HLEN;
         if ((void *)(ip + 1) > end)
             return 0;
-        protocol = ip->nexthdr;
+        key.protocol = ip->nexthdr;
+        __builtin_memcpy(address, &ip->daddr, 16);
         next = ip + 1;
     }
-    if (is_allowed(0, protocol, 0))
-        return 1;
-    if (protocol != IPPROTO_TCP && protocol != IPPROTO_UDP)
-        return 0;
     __u16 *ports = next;
-    if ((void *)(ports + 2) > end)
+    int has_ports = key.protocol == IPPROTO_TCP || key.protocol == IPPROTO_UDP;
+    __u16 from = 0, to = 0;
+    if (has_ports) {
+        if ((void *)(ports + 2) > end)
+            has_ports = 0;
+        else
+            from = bpf_ntohs(ports[0]), to = bpf_ntohs(ports[1]);
+    }
+    if (is_allowed(skb, &key))
+        return 1;
+    // Port 0 would be the key of the whole protocol.
+    if (!has_ports || !from || !to)
         return 0;
-    return is_allowed(0, protocol, bpf_ntohs(ports[0])) || is_allowed(0, protocol, bpf_ntohs(ports[1]));
+    key.port = from;
+    if (is_allowed(skb, &key))
+        return 1;
+    key.port = to;
+    if (is_allowed(skb, &key))
+        return 1;
+    __builtin_memcpy(key.address, address, 16);
+    return is_allowed(skb, &key);
 }
 
 static __always_inline int refuse(const struct settings *s, __u32 length)
@@ -356,7 +384,8 @@ int gate(struct __sk_buff *skb)
             count(OTHER, 1);
             return NEXT;
         }
-        int allowed = is_allowed(type, 0, 0) || ((type == ETH_P_IP || type == ETH_P_IPV6) && ip_allowed(data, end, type));
+        struct allowed key = { .ether_type = type };
+        int allowed = is_allowed(skb, &key) || ((type == ETH_P_IP || type == ETH_P_IPV6) && ip_allowed(skb, type));
         if (allowed || abandoned) {
             count(allowed ? ALLOWED : UNSCHEDULED, 1);
             return NEXT;

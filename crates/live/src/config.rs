@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use timeplane_model::Duration;
+use timeplane_model::{Bytes, Duration};
 use timeplane_protocol::wire::SignalEncoding;
 
 /// An invalid configuration file.
@@ -178,6 +178,14 @@ pub struct AgentFile {
     /// Whether to ask for real-time priority.
     #[serde(default = "yes")]
     pub real_time: bool,
+    /// How long another host may be away before programs that send to it or receive from it get an
+    /// error; `10 s` by default. A host is away if no connected controller knows it.
+    #[serde(default = "give_up_after", deserialize_with = "positive")]
+    pub give_up_after: Duration,
+    /// Memory for the bytes of all programs' streams; `256 MB` by default. Each stream may take up
+    /// to 64 KiB, and a stream that comes 128 KiB, in addition.
+    #[serde(default = "memory")]
+    pub memory: Bytes,
 }
 
 /// Configuration of a gate.
@@ -197,8 +205,9 @@ pub struct GateTable {
     /// Encodings of signals to accept.
     #[serde(deserialize_with = "encodings")]
     pub encodings: Vec<SignalEncoding>,
-    /// Traffic that passes under `scope = "all"`, in addition to ARP, neighbor discovery, SSH and
-    /// the demand channel. Examples: `tcp/443`, `udp/53`, `ip/1`, `ether/0x88cc`.
+    /// Traffic that passes under `scope = "all"`, in addition to ARP, neighbor discovery, SSH of
+    /// root's sockets, and the demand channel to `controllers`. Examples: `tcp/443`, `udp/53`,
+    /// `ip/1`, `ether/0x88cc`. A port is open to every program that binds it.
     #[serde(deserialize_with = "allowed")]
     pub allow: Vec<Allowed>,
     /// Whether the gate stays in its last state when its agent crashes, and closes or opens after
@@ -244,6 +253,12 @@ const fn prefix() -> u8 {
 const fn yes() -> bool {
     true
 }
+const fn memory() -> Bytes {
+    Bytes::mb(256)
+}
+const fn give_up_after() -> Duration {
+    Duration::from_secs(10)
+}
 fn runtime() -> PathBuf {
     PathBuf::from("/run/timeplane")
 }
@@ -285,6 +300,14 @@ fn share<'de, D: Deserializer<'de>>(d: D) -> Result<f64, D::Error> {
         return Ok(share);
     }
     Err(serde::de::Error::custom(format_args!("a share of {share}: expected 0 to 1")))
+}
+
+fn positive<'de, D: Deserializer<'de>>(d: D) -> Result<Duration, D::Error> {
+    let time = Duration::deserialize(d)?;
+    if time > Duration::ZERO {
+        return Ok(time);
+    }
+    Err(serde::de::Error::custom(format_args!("a time of {time}: expected more than zero")))
 }
 
 fn encoding<'de, D: Deserializer<'de>>(d: D) -> Result<SignalEncoding, D::Error> {
@@ -346,7 +369,9 @@ mod tests {
             (file.host, file.controllers[0].name.as_str(), file.gate.safe),
             (3, "controller-0", SafeState::Closed)
         );
-        assert_eq!(file.gate.lease, Duration::from_ms(1000));
+        assert_eq!((file.gate.lease, file.give_up_after), (Duration::from_ms(1000), Duration::from_secs(10)));
+        assert_eq!((file.memory, agent("memory = \"1 GB\"").unwrap().memory), (Bytes::mb(256), Bytes::mb(1000)));
+        assert_eq!(agent("give_up_after = \"90 s\"").unwrap().give_up_after, Duration::from_secs(90));
         let file = agent("[gate]\nmode = \"observe\"\nlease = \"20 ms\"\nencodings = [\"pfc\"]\nallow = [\"tcp/443\", \"ether/0x88cc\"]").unwrap();
         assert_eq!(file.gate.allow, [Allowed::Tcp(443), Allowed::EtherType(0x88cc)]);
         assert_eq!((file.gate.mode, file.gate.lease), (Mode::Observe, Duration::from_ms(20)));
@@ -361,6 +386,7 @@ mod tests {
             ("[gate]\nallow = [\"tcp/ssh\"]", &["line 6", "`tcp/ssh`", "tcp/PORT"]),
             ("[gate]\nlease = 5", &["line 6"]),
             ("status = \"here\"", &["line 5"]),
+            ("give_up_after = \"0 s\"", &["line 5", "expected more than zero"]),
         ] {
             let text = said(more);
             assert!(words.iter().all(|w| text.contains(w)), "{more}: {text}");

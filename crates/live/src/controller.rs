@@ -15,6 +15,7 @@ use crate::channel::{Client, Event as ChannelEvent, PeerId, Record, Server};
 use crate::clock;
 use crate::counters::shared_counters;
 use crate::notes::{Note, Welcome, key_of};
+use crate::seldom::Seldom;
 use crate::service::{Pulse, Stop};
 use crate::slipping::Slipping;
 use crate::timed::{self, Inbox};
@@ -208,6 +209,9 @@ pub struct Controller {
     /// Names of connected peers that have not said hello yet.
     names: BTreeMap<PeerId, String>,
     counters: Arc<ControllerCounters>,
+    /// Limits of log lines about refused messages, and about hosts that join or leave.
+    refusals: Seldom,
+    arrivals: Seldom,
     out: Vec<Output>,
     /// Log of planned slots.
     pub log: Option<SlotLog>,
@@ -253,6 +257,8 @@ impl Controller {
             peers: Vec::new(),
             names: BTreeMap::new(),
             counters,
+            refusals: Seldom::default(),
+            arrivals: Seldom::default(),
             out: Vec::new(),
             log: None,
             watch: None,
@@ -417,7 +423,7 @@ impl Controller {
             ChannelEvent::Note { peer, note } => {
                 if let Err(why) = self.note(peer, note) {
                     self.counters.refused.fetch_add(1, Relaxed);
-                    tracing::warn!("refused: {why}");
+                    self.refusals.say(clock::now(), |more| tracing::warn!("refused: {why}{more}"));
                     self.note_to(peer, &Note::Refused(why));
                 }
             }
@@ -484,7 +490,7 @@ impl Controller {
         }
         self.hosts.insert(host, Host { peer, mac, ip: hello.ip, key, epoch: hello.epoch, sequence: 0 });
         self.counters.joined.fetch_add(1, Relaxed);
-        tracing::info!("host {} joined from {mac}", hello.host);
+        self.arrivals.say(clock::now(), |more| tracing::info!("host {} joined from {mac}{more}", hello.host));
         self.tell_links();
         self.welcome();
         Ok(())
@@ -494,7 +500,7 @@ impl Controller {
     fn leave(&mut self, host: HostId) {
         let Some(left) = self.hosts.remove(&host) else { return };
         self.counters.left.fetch_add(1, Relaxed);
-        tracing::warn!("host {} left", host.0);
+        self.arrivals.say(clock::now(), |more| tracing::warn!("host {} left{more}", host.0));
         self.state.0.lock().unwrap_or_else(PoisonError::into_inner).left.insert(host.0, clock::now());
         let now = self.clock.read(clock::now());
         // Newer than all of its reports. If its agent lives and only the connection was lost, its

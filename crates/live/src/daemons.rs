@@ -8,6 +8,7 @@ use crate::config::{self, AgentFile, ControllerFile};
 use crate::controller::{Controller, ControllerConfig, Origin, Plan, SignalInterface};
 use crate::gate::{Allowed, GateConfig};
 use crate::keys::Identity;
+use crate::lock::{Lock, LockError};
 use crate::service::{self, Stop, Watchdog};
 use crate::status::{self, StatusPage, Token};
 use crate::timed::Inbox;
@@ -200,10 +201,20 @@ mod option {
 /// # Errors
 /// If there is no such interface.
 pub fn pin_of(interface: &str) -> Result<(PathBuf, String), Failure> {
-    let socket = std::net::UdpSocket::bind("127.0.0.1:0")?;
-    let namespace = nix::sys::socket::getsockopt(&socket, option::NetnsCookie)?;
     let index = crate::bpf::interface_index(interface)?;
-    Ok((PathBuf::from(crate::bpf::PINS), format!("{namespace}-{index}-{interface}")))
+    Ok((PathBuf::from(crate::bpf::PINS), format!("{}-{index}-{interface}", namespace()?)))
+}
+
+/// The number of this thread's network namespace.
+fn namespace() -> Result<u64, Failure> {
+    let socket = std::net::UdpSocket::bind("127.0.0.1:0")?;
+    Ok(nix::sys::socket::getsockopt(&socket, option::NetnsCookie)?)
+}
+
+/// The file that the agent of an interface holds, also while the interface is removed.
+fn lock_of(interface: &str) -> Result<PathBuf, Failure> {
+    let locks = Path::new(crate::bpf::PINS).with_file_name("locks");
+    Ok(locks.join(format!("{}-{interface}", namespace()?)))
 }
 
 /// Removes the gate at an interface of this network namespace.
@@ -211,6 +222,8 @@ pub fn pin_of(interface: &str) -> Result<(PathBuf, String), Failure> {
 /// # Errors
 /// If there is none, or it cannot be taken away.
 pub fn release(interface: &str) -> Result<(), Failure> {
+    // Removes the file that a killed agent has left.
+    drop(Lock::take(&lock_of(interface)?));
     let (root, name) = pin_of(interface)?;
     let folder = root.join(name);
     if !folder.is_dir() {
@@ -219,17 +232,45 @@ pub fn release(interface: &str) -> Result<(), Failure> {
     crate::gate::release(&folder).map_err(at(&folder))
 }
 
+/// The locks of an agent: on its folder, and on its interface in this network namespace.
+///
+/// Another agent there would replace the key of the gate, and the first one would obey nothing any
+/// more.
+fn only_agent(file: &AgentFile) -> Result<[Option<Lock>; 2], Failure> {
+    let folder = Lock::take(&file.runtime.join("agent.lock")).map_err(|e| match e {
+        LockError::Held { .. } => {
+            let folder = file.runtime.display();
+            format!("another agent runs in {folder}: {e}; stop it first, or set another `runtime`")
+        }
+        LockError::File { .. } => e.to_string(),
+    })?;
+    let interface = match Lock::take(&lock_of(&file.interface)?) {
+        Ok(lock) => Some(lock),
+        Err(e @ LockError::Held { .. }) => {
+            return Err(format!("another agent gates {}: {e}; stop it first", file.interface).into());
+        }
+        // Without root's folder there are no pinned gates either.
+        Err(e @ LockError::File { .. }) => {
+            tracing::warn!("cannot tell whether another agent gates {}: {e}", file.interface);
+            None
+        }
+    };
+    Ok([Some(folder), interface])
+}
+
 /// Runs an agent until `stop` is set.
 ///
 /// # Errors
-/// With an explanation for the user.
+/// With an explanation for the user. If another agent runs in its folder or at its interface,
+/// nothing has changed.
 pub fn agent(path: &Path, stop: &Stop) -> Result<(), Failure> {
     let file: AgentFile = config::read(path)?;
     let identity = Identity::load(config::beside(path, &file.keys), &format!("host-{}", file.host))?;
+    let _locks = only_agent(&file)?;
     let (epoch, _) = next_epoch(&file.runtime).map_err(at(&file.runtime))?;
     let mac = mac_of(&file.interface)?;
     let host = HostId(file.host);
-    let channels = file.controllers.iter().map(|m| m.address.port());
+    let channels = file.controllers.iter().map(|c| c.address);
     let gate = GateConfig {
         encodings: file.gate.encodings.clone(),
         mode: file.gate.mode,
@@ -241,7 +282,8 @@ pub fn agent(path: &Path, stop: &Stop) -> Result<(), Failure> {
         pin: if file.gate.outlives { Some(pin_of(&file.interface)?) } else { None },
         ..GateConfig::new(&file.interface, mac, new_key()?)
     };
-    let shared = Shared::new(Streams::new(StreamsConfig::new(host, mac, epoch)))?;
+    let streams = StreamsConfig { memory: file.memory, ..StreamsConfig::new(host, mac, epoch) };
+    let shared = Shared::new(Streams::new(streams))?;
     let inbox = Inbox::new()?;
     let mut controllers = Vec::new();
     for (place, controller) in file.controllers.iter().enumerate() {
@@ -249,7 +291,14 @@ pub fn agent(path: &Path, stop: &Stop) -> Result<(), Failure> {
         let on_event = move |event| heard.push((place, event));
         controllers.push(Client::start(controller.address, &controller.name, &identity, on_event)?);
     }
-    let config = AgentConfig { host, epoch, gate, ip: ip_of(&file.interface)?, real_time: file.real_time };
+    let config = AgentConfig {
+        host,
+        epoch,
+        gate,
+        ip: ip_of(&file.interface)?,
+        real_time: file.real_time,
+        give_up_after: file.give_up_after,
+    };
     let mut agent = LiveAgent::new(config, Arc::clone(&shared), controllers, inbox)?;
     let _tun = match &file.tun {
         Some(table) => Some(crate::agent::tun::start(table, host, Arc::clone(&shared), &mut agent)?),

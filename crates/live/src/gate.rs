@@ -9,6 +9,7 @@ use crate::bpf::{self, BpfError};
 use crate::tcx;
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject};
 use serde::{Deserialize, Serialize};
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use timeplane_model::{Duration, Rate};
 use timeplane_protocol::wire::{MacAddress, PORT, SignalEncoding, SignalKey};
@@ -57,28 +58,43 @@ pub enum Allowed {
     Tcp(u16),
     /// UDP datagrams from or to a port.
     Udp(u16),
+    /// TCP segments from or to a port, of sockets that root has made.
+    TcpOfRoot(u16),
+    /// TCP segments to a port of one address.
+    TcpTo(SocketAddr),
 }
 
 impl Allowed {
-    /// Traffic that is always allowed: ARP, ICMPv6 (neighbor discovery), SSH, and the demand
-    /// channels with these ports of controllers.
-    pub fn always(channels: impl IntoIterator<Item = u16>) -> Vec<Self> {
-        let fixed = [Self::EtherType(0x0806), Self::Protocol(58), Self::Tcp(22)];
-        fixed.into_iter().chain(channels.into_iter().map(Self::Tcp)).collect()
+    /// Traffic that is always allowed: ARP, ICMPv6 (neighbor discovery), SSH of root's sockets, and
+    /// the demand channels to these addresses of controllers.
+    ///
+    /// The rules for TCP name more than a port, because any program can bind a port.
+    pub fn always(controllers: impl IntoIterator<Item = SocketAddr>) -> Vec<Self> {
+        let fixed = [Self::EtherType(0x0806), Self::Protocol(58), Self::TcpOfRoot(22)];
+        fixed.into_iter().chain(controllers.into_iter().map(Self::TcpTo)).collect()
     }
 
-    fn key(self) -> [u8; 8] {
+    /// Key and value in the kernel's map.
+    fn entry(self) -> ([u8; 24], [u8; 1]) {
         let (ether_type, port, protocol) = match self {
             Self::EtherType(t) => (t, 0, 0),
             Self::Protocol(p) => (0, 0, p),
-            Self::Tcp(port) => (0, port, 6),
+            Self::Tcp(port) | Self::TcpOfRoot(port) => (0, port, 6),
+            Self::TcpTo(to) => (0, to.port(), 6),
             Self::Udp(port) => (0, port, 17),
         };
-        let mut key = [0; 8];
+        let mut key = [0; 24];
         key[..2].copy_from_slice(&ether_type.to_ne_bytes());
         key[2..4].copy_from_slice(&port.to_ne_bytes());
         key[4] = protocol;
-        key
+        if let Self::TcpTo(to) = self {
+            let address = match to.ip() {
+                IpAddr::V4(ip) => ip.to_ipv6_mapped(),
+                IpAddr::V6(ip) => ip,
+            };
+            key[8..].copy_from_slice(&address.octets());
+        }
+        (key, [if matches!(self, Self::TcpOfRoot(_)) { 2 } else { 1 }])
     }
 }
 
@@ -124,7 +140,7 @@ impl GateConfig {
             lease: Duration::from_ms(1000),
             safe: SafeState::default(),
             max_hold: Duration::from_ms(1000),
-            allowed: Allowed::always([PORT]),
+            allowed: Allowed::always([]),
             pin: None,
         }
     }
@@ -273,7 +289,8 @@ impl Gate {
         let mut open: OpenObject = ObjectBuilder::default().open_memory(bpf::GATE).map_err(loading())?;
         for mut map in open.maps_mut() {
             let name = map.name().to_string_lossy().into_owned();
-            if let Some(folder) = folder {
+            // The compiler's own maps of constants, such as `.rodata`, belong to the program.
+            if let Some(folder) = folder.filter(|_| !name.starts_with('.')) {
                 map.set_pin_path(folder.join(name)).map_err(loading())?;
             }
         }
@@ -293,8 +310,10 @@ impl Gate {
         for key in allow.keys() {
             allow.delete(&key).map_err(write())?;
         }
-        for allowed in &config.allowed {
-            allow.update(&allowed.key(), &[1], MapFlags::ANY).map_err(write())?;
+        // Of two rules for the same traffic the last one counts: an operator's comes behind those
+        // that there always are.
+        for (key, whose) in config.allowed.iter().map(|a| a.entry()) {
+            allow.update(&key, &whose, MapFlags::ANY).map_err(write())?;
         }
         let mut gate = Self { settings, renewals, gates, counters, _links: Vec::new(), by_xdp: true };
         for class in 0..CLASSES {

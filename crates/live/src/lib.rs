@@ -19,6 +19,7 @@ pub mod daemons;
 pub mod doctor;
 pub mod gate;
 pub mod keys;
+mod lock;
 pub mod netns;
 pub mod notes;
 pub mod observer;
@@ -27,6 +28,7 @@ pub mod plain;
 pub mod proxy;
 #[cfg(test)]
 mod scratch;
+mod seldom;
 pub mod service;
 pub mod slipping;
 pub mod status;

@@ -47,6 +47,13 @@ pub enum Stop {
     Refused,
     /// Too many of the socket's frames are in flight (EAGAIN). Poll the socket for room.
     Full,
+    /// The frame is longer than the interface's MTU allows (EMSGSIZE).
+    TooLong,
+    /// The interface is down (ENETDOWN). The socket works again once it is up.
+    Down,
+    /// The interface has been removed (ENXIO, ENODEV). The socket stays useless, also if another
+    /// interface gets its name.
+    Gone,
 }
 
 mod option {
@@ -112,7 +119,7 @@ impl PacketSocket {
     /// sent.
     ///
     /// # Errors
-    /// If the interface is down or gone, or the frame exceeds the MTU or is shorter than a header.
+    /// If the frame is shorter than a header, or the system fails.
     pub fn send(&self, frame: &[u8]) -> io::Result<Option<Stop>> {
         Ok(self.send_batch(&[frame])?.stop)
     }
@@ -131,6 +138,9 @@ impl PacketSocket {
                 Ok(some) => sent += some,
                 Err(Errno::ENOBUFS) => return Ok(Batch { sent, stop: Some(Stop::Refused) }),
                 Err(Errno::EAGAIN) => return Ok(Batch { sent, stop: Some(Stop::Full) }),
+                Err(Errno::EMSGSIZE) => return Ok(Batch { sent, stop: Some(Stop::TooLong) }),
+                Err(Errno::ENETDOWN) => return Ok(Batch { sent, stop: Some(Stop::Down) }),
+                Err(Errno::ENXIO | Errno::ENODEV) => return Ok(Batch { sent, stop: Some(Stop::Gone) }),
                 Err(Errno::EINTR) => {}
                 Err(errno) => return Err(errno.into()),
             }
@@ -219,8 +229,8 @@ impl AsFd for PacketSocket {
     }
 }
 
-/// Reusable buffers for [`BATCH`] received frames.
-#[derive(Clone, Debug)]
+/// Reusable buffers for [`BATCH`] received frames. The default has room for none.
+#[derive(Clone, Debug, Default)]
 pub struct Frames {
     bytes: Vec<u8>,
     size: usize,
@@ -279,6 +289,14 @@ mod tests {
         all
     }
 
+    /// Repeats something until a frame arrives; an interface that has just come up may lose some.
+    fn receive_until(socket: &PacketSocket, mut again: impl FnMut()) -> bool {
+        (0..200).any(|_| {
+            again();
+            socket.wait(Duration::from_ms(100)).unwrap() && socket.receive_batch(&mut Frames::new(1514)).unwrap() > 0
+        })
+    }
+
     #[test]
     fn batches_arrive_whole_in_order_and_only_with_their_ether_type() {
         let [(_a, a), (_b, b)] = pair("psa");
@@ -315,12 +333,21 @@ mod tests {
         let mut frames = Frames::new(60);
         let first = receive_all(&b, &mut frames, 3);
         assert_eq!((first.iter().map(|f| f[14]).collect::<Vec<_>>(), frames.too_long()), (vec![1, 3], 1));
-        assert!(a.send(&frame(0x88b6, 1, 1515)).is_err(), "longer than the MTU");
+        assert_eq!(a.send(&frame(0x88b6, 1, 1515)).unwrap(), Some(Stop::TooLong));
+        let long = [frame(0x88b6, 1, 60), frame(0x88b6, 1, 1515), frame(0x88b6, 1, 60)];
+        assert_eq!(a.send_batch(&long).unwrap(), Batch { sent: 1, stop: Some(Stop::TooLong) });
         assert!(a.send(&[0; 5]).is_err(), "no header");
         b.set_receive_buffer(Bytes::mb(8)).unwrap();
         b.set_send_buffer(Bytes::new(u64::MAX)).unwrap();
         namespace.ip("link set eth0 down").unwrap();
         assert_eq!(b.receive_batch(&mut frames).unwrap_err().raw_os_error(), Some(libc::ENETDOWN));
+        assert_eq!(b.send(&frame(0x88b6, 1, 60)).unwrap(), Some(Stop::Down));
+        // The same socket sends and receives once the interface is up.
+        namespace.ip("link set eth0 up").unwrap();
+        assert_eq!(b.send(&frame(0x88b6, 1, 60)).unwrap(), None);
+        assert!(receive_until(&b, || assert_eq!(a.send(&frame(0x88b6, 9, 60)).unwrap(), None)));
+        namespace.ip("link del eth0").unwrap();
+        assert_eq!(b.send(&frame(0x88b6, 1, 60)).unwrap(), Some(Stop::Gone));
         assert!(PacketSocket::open("no-such-link", 0x88b6).is_err());
     }
 }

@@ -26,7 +26,7 @@ pub use metrics::Metrics;
 use crate::keys::{KeyError, files};
 use crate::observer::ObserverReport;
 use crate::thread::Background;
-use crate::watch::{self, Hold, Publisher};
+use crate::watch::{self, Publisher};
 use axum::body::Body;
 use axum::extract::{ConnectInfo, State};
 use axum::http::{StatusCode, header};
@@ -34,7 +34,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use guard::Guard;
-use listener::Bounded;
+use listener::{Bounded, Seat};
 use serde_json::Value;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -170,7 +170,7 @@ impl StatusPage {
             router = router.merge(pages);
         }
         let router = router.layer(axum::middleware::from_fn_with_state(Arc::new(guard), guard::guard));
-        let router = router.into_make_service_with_connect_info::<Hold>();
+        let router = router.into_make_service_with_connect_info::<Seat>();
         let serve = async move {
             let listener = match tokio::net::TcpListener::from_std(listener) {
                 Ok(listener) => Bounded::new(listener),
@@ -280,8 +280,8 @@ async fn show_page() -> Response {
     (headers, watch::html()).into_response()
 }
 
-async fn show_events(State(publisher): State<Arc<Mutex<Publisher>>>, ConnectInfo(hold): ConnectInfo<Hold>) -> Response {
-    match publisher.lock().unwrap_or_else(PoisonError::into_inner).listen(hold) {
+async fn show_events(State(publisher): State<Arc<Mutex<Publisher>>>, ConnectInfo(seat): ConnectInfo<Seat>) -> Response {
+    match publisher.lock().unwrap_or_else(PoisonError::into_inner).listen(seat.hold) {
         Ok(events) => {
             let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CONNECTION, "close")];
             (headers, Body::from_stream(events)).into_response()

@@ -229,6 +229,42 @@ fn a_killed_agent_gets_no_slot_and_its_programs_an_error() {
     assert_eq!(lab.violations(), 0);
 }
 
+/// The host at the other end of a stream may never come back. The time is stated, and no program
+/// hangs for longer.
+#[test]
+fn programs_do_not_wait_for_an_agent_that_stays_away() {
+    let _turn = crate::turn();
+    let mut lab = Lab::start("rst", 1, |p| p.give_up_after = Duration::from_ms(1_000));
+    let (here, away) = (lab.hosts.client(0), lab.hosts.client(1));
+    let receiving = std::thread::spawn(move || {
+        let mut stream = here.receive(8).unwrap();
+        stream.set_timeout(Some(Wait::from_secs(60))).unwrap();
+        stream.read_to_end(&mut Vec::new())
+    });
+    let mut never_ended = away.send(HostId(0), 8, None).unwrap();
+    never_ended.write_all(&[1; 1000]).unwrap();
+    until("a program has the stream", Wait::from_secs(20), || {
+        lab.hosts.snapshot(0).is_some_and(|s| s.streams["streams_accepted"] == 1)
+    });
+    // A program listens there, so that only its agent's death ends the stream.
+    let _listening = lab.hosts.client(1).receive(9).unwrap();
+    let here = lab.hosts.client(0);
+    let mut sending = here.send(HostId(1), 9, None).unwrap();
+    sending.set_timeout(Some(Wait::from_secs(60))).unwrap();
+    sending.write_all(&[2; 1000]).unwrap();
+    lab.hosts.kill_agent(1);
+    let error = sending.finish().unwrap_err().to_string();
+    assert!(error.contains("host 1 has left and not come back in time"), "{error}");
+    let kind = receiving.join().unwrap().unwrap_err().kind();
+    assert!(!matches!(kind, std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut), "{kind:?}");
+    let error = here.send(HostId(1), 9, None).unwrap_err().to_string();
+    assert!(error.contains("host 1 has left"), "{error}");
+    // All is well again when it is back.
+    lab.hosts.start_agent(1).unwrap();
+    lab.hosts.wait_for_all().unwrap();
+    lab.exchange(1, Wait::from_secs(30));
+}
+
 /// A slot that has pairs: round, begin in picoseconds of the controller's clock, pairs.
 type PlannedSlot = (u64, i64, Vec<(u32, u32)>);
 

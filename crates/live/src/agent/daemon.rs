@@ -6,68 +6,42 @@
 //! frame that comes too late, and the agent sends it in a later slot. A late agent thus wastes its
 //! own slot and disturbs no other host.
 
+mod link;
 mod opening;
+mod setup;
+
+pub use link::{ip_of, mac_of};
+pub use setup::{AgentConfig, AgentError, new_key};
 
 use super::pace::Pace;
+use super::presence::Presence;
 use super::shown::{AgentCounters, Snapshot};
 use super::{Shared, Streams};
-use crate::bpf::BpfError;
 use crate::channel::{Client, Event as ChannelEvent, Record};
 use crate::clock;
 use crate::gate::{Gate, GateConfig, SafeState};
 use crate::notes::{Counts, Hello, Note, Welcome, digits_of};
-use crate::packet_socket::{self, Frames, PacketSocket};
-use crate::service::{Pulse, Stop};
+use crate::packet_socket::{Frames, PacketSocket, Stop};
+use crate::seldom::Seldom;
+use crate::service::{self, Pulse};
 use crate::timed::{self, Inbox};
+use link::Interface;
 use opening::OpenQueue;
-use std::collections::BTreeSet;
+use setup::sockets;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::ops::Range;
 use std::os::fd::AsFd;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, MutexGuard, PoisonError};
-use timeplane_model::{Backlog, Bytes, Duration, HostId, Rate, Time};
-use timeplane_protocol::wire::{
-    Control, ETHER_TYPE_DATA, ETHER_TYPE_EXPERIMENTAL, ETHER_TYPE_MAC_CONTROL, Heard, MacAddress, PORT, SignalEncoding,
-    SignalKey,
-};
+use timeplane_model::{Backlog, Duration, HostId, Rate, Time};
+use timeplane_protocol::wire::{Control, Heard, MacAddress, PORT, SignalEncoding};
 use timeplane_protocol::{
     Address, Agent, Detail, Grants, HostAgent, HostConfig, HostCounters, Input, Message, Output, Pfc, Rates, Reporting,
 };
 
-/// Why an agent cannot run.
-#[derive(Debug, thiserror::Error)]
-pub enum AgentError {
-    /// The gate cannot be attached or set.
-    #[error(transparent)]
-    Gate(#[from] BpfError),
-    /// A socket or a system call failed.
-    #[error("{what}: {source}")]
-    Io {
-        /// The failed operation.
-        what: String,
-        /// The system's message.
-        source: std::io::Error,
-    },
-}
-
-/// Configuration of an agent.
-#[derive(Clone, Debug)]
-pub struct AgentConfig {
-    /// Number of the host in the scenario.
-    pub host: HostId,
-    /// Number of this start, higher than that of any start before.
-    pub epoch: u32,
-    /// Configuration of the gate: interface, address, key, lease.
-    pub gate: GateConfig,
-    /// The interface's IPv4 address, if it has one.
-    pub ip: Option<Ipv4Addr>,
-    /// Whether to ask for real-time priority.
-    pub real_time: bool,
-}
-
 type OnPacket = Box<dyn FnMut(&[u8]) + Send>;
 type OnJoined = Box<dyn FnMut(usize) + Send>;
+type OnMtu = Box<dyn FnMut(u32) + Send>;
 
 /// A running agent.
 pub struct LiveAgent {
@@ -83,9 +57,16 @@ pub struct LiveAgent {
     controllers: Vec<Client>,
     /// Called with the number of joined hosts whenever a controller reports it.
     on_joined: Option<OnJoined>,
+    /// Called with the largest packet that frames carry whenever it changes.
+    on_mtu: Option<OnMtu>,
+    interface: Interface,
+    /// Limit of log lines about controllers and the gate.
+    troubles: Seldom,
     /// The protocol's agent; `None` until a controller has sent its configuration.
     agent: Option<HostAgent>,
     welcome: Option<Welcome>,
+    /// Which hosts are there, by what controllers say.
+    presence: Presence,
     open: Vec<OpenQueue>,
     /// Pace of the host's link.
     link: Pace,
@@ -97,6 +78,7 @@ pub struct LiveAgent {
     counters: Arc<AgentCounters>,
     out: Vec<Output>,
     received: Frames,
+    signals: Frames,
     batch: Vec<Vec<u8>>,
     repairs: Vec<Vec<u8>>,
     packets: Option<OnPacket>,
@@ -123,28 +105,16 @@ impl LiveAgent {
         controllers: Vec<Client>,
         inbox: Arc<Inbox<(usize, ChannelEvent)>>,
     ) -> Result<Self, AgentError> {
-        let interface = &config.gate.interface;
-        let open = |ether_type| {
-            PacketSocket::open(interface, ether_type)
-                .map_err(|source| AgentError::Io { what: format!("interface {interface}"), source })
-        };
-        // One socket for all encodings of an EtherType, so that each frame is received once.
-        let ether_type = |encoding: &SignalEncoding| match encoding {
-            SignalEncoding::Experimental => ETHER_TYPE_EXPERIMENTAL,
-            SignalEncoding::MacControl | SignalEncoding::Pfc | SignalEncoding::PlainPfc => ETHER_TYPE_MAC_CONTROL,
-            SignalEncoding::Udp => ETHER_TYPE_IPV4,
-        };
-        let ether_types: BTreeSet<u16> = config.gate.encodings.iter().map(ether_type).collect();
-        let control = ether_types.into_iter().map(open).collect::<Result<_, _>>()?;
+        let index = crate::bpf::interface_index(&config.gate.interface)?;
+        let (control, data) = sockets(&config.gate)?;
         let in_datagrams = config.gate.encodings.contains(&SignalEncoding::Udp);
         let port = in_datagrams.then(|| UdpSocket::bind((Ipv4Addr::UNSPECIFIED, PORT))).transpose();
-        let port = port.map_err(|source| AgentError::Io { what: format!("UDP port {PORT}"), source })?;
-        let data = open(ETHER_TYPE_DATA)?;
-        // Without the capability for larger buffers, the system's defaults remain.
-        let _ = data.set_receive_buffer(Bytes::new(8 << 20));
-        let _ = data.set_send_buffer(Bytes::new(4 << 20));
+        let port = port.map_err(AgentError::io(&format!("UDP port {PORT}")))?;
         let gate = Gate::attach(&config.gate)?;
         Ok(Self {
+            interface: Interface::new(index),
+            troubles: Seldom::default(),
+            on_mtu: None,
             gate,
             control,
             _port: port,
@@ -155,6 +125,7 @@ impl LiveAgent {
             on_joined: None,
             agent: None,
             welcome: None,
+            presence: Presence::default(),
             open: Vec::new(),
             link: Pace::new(clock::now(), Rate::gbps(400)),
             heard: Time::ZERO,
@@ -163,6 +134,7 @@ impl LiveAgent {
             counters: Arc::default(),
             out: Vec::new(),
             received: Frames::new(1514),
+            signals: Frames::new(1514),
             batch: (0..BATCH).map(|_| Vec::with_capacity(1514)).collect(),
             repairs: Vec::new(),
             packets: None,
@@ -182,6 +154,12 @@ impl LiveAgent {
     /// reports it.
     pub fn on_joined(&mut self, told: impl FnMut(usize) + Send + 'static) {
         self.on_joined = Some(Box::new(told));
+    }
+
+    /// Sets the function that is called with the largest IP packet that frames carry, in bytes,
+    /// whenever the interface's MTU changes it.
+    pub fn on_mtu(&mut self, told: impl FnMut(u32) + Send + 'static) {
+        self.on_mtu = Some(Box::new(told));
     }
 
     /// Counters of this start.
@@ -257,24 +235,33 @@ impl LiveAgent {
 
     /// Runs until `stop` is set.
     ///
+    /// An interface that is down or removed only makes frames wait.
+    ///
     /// # Errors
-    /// If the interface or the system fails.
-    pub fn run(&mut self, stop: &Stop) -> Result<(), AgentError> {
+    /// If the system fails, or the interface is back with another address.
+    pub fn run(&mut self, stop: &service::Stop) -> Result<(), AgentError> {
         if self.config.real_time && !timed::real_time() {
             tracing::warn!("no real-time priority (CAP_SYS_NICE): slots may start late");
         }
-        let io = |what: &str| {
-            let what = what.to_owned();
-            move |source| AgentError::Io { what, source }
-        };
+        let io = AgentError::io;
         while !stop.is_set() {
             self.pulse.beat();
             self.publish();
-            self.hear_signals().map_err(io("receiving signals"))?;
+            self.look_at_interface()?;
+            if let Err(e) = self.hear_signals()
+                && !self.survives(&e)
+            {
+                return Err(io("receiving signals")(e));
+            }
             for (controller, event) in self.inbox.drain() {
                 self.hear(controller, event);
             }
-            self.receive().map_err(io("receiving"))?;
+            self.end_absent();
+            if let Err(e) = self.receive()
+                && !self.survives(&e)
+            {
+                return Err(io("receiving")(e));
+            }
             if self.shared.wake.read().is_ok() {
                 self.tell(Input::Changed, None);
             }
@@ -299,16 +286,22 @@ impl LiveAgent {
     }
 
     fn hear_signals(&mut self) -> std::io::Result<()> {
-        let mut frames = std::mem::replace(&mut self.received, Frames::new(14));
+        let mut frames = std::mem::take(&mut self.signals);
+        let mut heard = Ok(());
         for socket in 0..self.control.len() {
-            while self.control[socket].receive_batch(&mut frames)? > 0 {
-                for frame in frames.iter() {
-                    self.signal(frame);
+            loop {
+                match self.control[socket].receive_batch(&mut frames) {
+                    Ok(0) => break,
+                    Ok(_) => frames.iter().for_each(|frame| self.signal(frame)),
+                    Err(e) => {
+                        heard = Err(e);
+                        break;
+                    }
                 }
             }
         }
-        self.received = frames;
-        Ok(())
+        self.signals = frames;
+        heard
     }
 
     fn signal(&mut self, frame: &[u8]) {
@@ -342,25 +335,23 @@ impl LiveAgent {
         match event {
             ChannelEvent::Joined { .. } => {
                 self.counters.joined.fetch_add(1, Relaxed);
-                let GateConfig { mac, key, .. } = &self.config.gate;
-                let (host, epoch) = (self.config.host.0, self.config.epoch);
-                let hello = Hello { host, epoch, mac: mac.to_string(), ip: self.config.ip, key: digits_of(key) };
-                if let Ok(note) = serde_json::to_value(Note::Hello(hello)) {
-                    // If the controller has left already, the agent greets it again when it is
-                    // back.
-                    let _ = self.controllers[controller].send(Record::Note(note));
-                }
+                self.greet(controller);
             }
             ChannelEvent::Note { note, .. } => match serde_json::from_value(note) {
-                Ok(Note::Welcome(welcome)) => self.welcome(welcome),
-                Ok(Note::Refused(why)) => tracing::error!("controller {controller} refuses this host: {why}"),
+                Ok(Note::Welcome(welcome)) => {
+                    self.presence.told(clock::now(), controller, welcome.joined.iter().map(|(host, _)| HostId(*host)));
+                    self.welcome(welcome);
+                }
+                Ok(Note::Refused(why)) => self.troubles.say(clock::now(), |more| {
+                    tracing::error!("controller {controller} refuses this host: {why}{more}");
+                }),
                 Ok(Note::Hello(_) | Note::Counts(_)) | Err(_) => drop(self.counters.malformed.fetch_add(1, Relaxed)),
             },
             ChannelEvent::Control { sent_at, control: Control::Message(mut message), .. } => {
                 let now = clock::now();
                 self.heard = now;
                 if let Err(e) = self.gate.renew(self.config.gate.lease) {
-                    tracing::warn!("{e}");
+                    self.troubles.say(clock::now(), |more| tracing::warn!("{e}{more}"));
                 }
                 if let Message::Grants(Grants { epoch, .. }) | Message::Rates(Rates { epoch, .. }) = &message {
                     self.ruling = self.ruling.max(*epoch);
@@ -373,8 +364,39 @@ impl LiveAgent {
                 self.tell(Input::Message { from: Address::Controller, message }, None);
             }
             ChannelEvent::Control { .. } => drop(self.counters.malformed.fetch_add(1, Relaxed)),
-            ChannelEvent::Left { .. } => tracing::warn!("lost the connection to controller {controller}"),
+            ChannelEvent::Left { .. } => {
+                self.presence.lost(clock::now(), controller);
+                self.troubles.say(clock::now(), |more| {
+                    tracing::warn!("lost the connection to controller {controller}{more}");
+                });
+            }
         }
+    }
+
+    /// Tells a controller who this host is.
+    fn greet(&self, controller: usize) {
+        let GateConfig { mac, key, .. } = &self.config.gate;
+        let (host, epoch) = (self.config.host.0, self.config.epoch);
+        let hello = Hello { host, epoch, mac: mac.to_string(), ip: self.config.ip, key: digits_of(key) };
+        if let Ok(note) = serde_json::to_value(Note::Hello(hello)) {
+            // If the controller has left already, the agent greets it again when it is back.
+            let _ = self.controllers[controller].send(Record::Note(note));
+        }
+    }
+
+    /// Ends what waits for hosts that have been away for too long.
+    fn end_absent(&mut self) {
+        let due = self.presence.due(clock::now(), self.config.give_up_after);
+        if due.is_empty() {
+            return;
+        }
+        let mut streams = Self::streams(&self.shared);
+        for host in due {
+            tracing::warn!("host {} has been away for {}: its streams end", host.0, self.config.give_up_after);
+            streams.set_absent(host);
+        }
+        drop(streams);
+        self.shared.changed.notify_all();
     }
 
     /// Handles a controller's list of joined hosts and its configuration of agents.
@@ -468,7 +490,11 @@ impl LiveAgent {
         streams.due(now, &mut self.repairs);
         drop(streams);
         // A lost repair report is sent again later.
-        let sent = self.data.send_batch(&self.repairs)?.sent;
+        let batch = self.data.send_batch(&self.repairs)?;
+        let sent = batch.sent;
+        if let Some(stop @ (Stop::TooLong | Stop::Down | Stop::Gone)) = batch.stop {
+            self.hindered(stop);
+        }
         self.counters.repairs.fetch_add(sent as u64, Relaxed);
         self.counters.sent_bytes.fetch_add(packet_bytes(&self.repairs[..sent]), Relaxed);
         self.repairs.clear();
@@ -522,6 +548,9 @@ impl LiveAgent {
             let until = now.saturating_add(Duration::from_ms(1));
             self.open.extend(waiting.iter().map(|&(destination, _)| OpenQueue::unscheduled(destination, until)));
         }
+        if self.interface.retry_at > now && !self.open.is_empty() {
+            return Ok(Some(self.interface.retry_at));
+        }
         let mut next: Option<Time> = None;
         let mut at = 0;
         while at < self.open.len() {
@@ -546,26 +575,12 @@ impl LiveAgent {
             let back = batch.sent..count;
             if !back.is_empty() {
                 self.take_back(at, back.clone(), sent);
-                if batch.stop == Some(packet_socket::Stop::Refused) {
-                    // The kernel has obeyed a signal that this thread has not yet read.
-                    self.counters.too_late.fetch_add(back.len() as u64, Relaxed);
-                    // A rate remains in force until the next one.
-                    if self.open[at].is_slot() {
-                        self.open.swap_remove(at);
-                        if self.open.is_empty() {
-                            self.link.stop(now);
-                        }
-                        continue;
-                    }
-                    if let Some(pace) = &mut self.open[at].pace {
-                        pace.refused(now);
-                    }
-                }
-                let soon = now.saturating_add(Duration::from_us(200));
-                next = Some(next.map_or(soon, |n| n.min(soon)));
+                let Some(again) = self.stopped(now, at, back.len() as u64, batch.stop) else { continue };
+                next = Some(next.map_or(again, |n| n.min(again)));
                 at += 1;
                 continue;
             }
+            self.unhindered();
             now = clock::now();
             // Signals that have arrived meanwhile are read before the next batch.
             if self.open.len() == 1 && count < BATCH {
@@ -576,6 +591,31 @@ impl LiveAgent {
         }
         self.shared.changed.notify_all();
         Ok(next)
+    }
+
+    /// Handles frames of an open queue that did not leave. Returns when to try again; `None` if the
+    /// queue is closed, and removed.
+    fn stopped(&mut self, now: Time, at: usize, frames: u64, stop: Option<Stop>) -> Option<Time> {
+        match stop {
+            Some(Stop::Refused) => {
+                // The kernel has obeyed a signal that this thread has not yet read.
+                self.counters.too_late.fetch_add(frames, Relaxed);
+                // A rate remains in force until the next one.
+                if self.open[at].is_slot() {
+                    self.open.swap_remove(at);
+                    if self.open.is_empty() {
+                        self.link.stop(now);
+                    }
+                    return None;
+                }
+                if let Some(pace) = &mut self.open[at].pace {
+                    pace.refused(now);
+                }
+            }
+            Some(stop @ (Stop::TooLong | Stop::Down | Stop::Gone)) => return Some(self.hindered(stop)),
+            Some(Stop::Full) | None => {}
+        }
+        Some(now.saturating_add(Duration::from_us(200)))
     }
 
     /// Counts frames of an open queue that the interface has taken: the first `sent` of the batch.
@@ -644,37 +684,4 @@ fn wire_bytes(frame: usize) -> u64 {
 /// Bytes of frames without Ethernet's header.
 fn packet_bytes(frames: &[Vec<u8>]) -> u64 {
     frames.iter().map(|f| f.len().saturating_sub(14) as u64).sum()
-}
-
-/// The MAC address of an interface of this thread's network namespace.
-///
-/// # Errors
-/// If there is no such interface, or it has no MAC address.
-pub fn mac_of(interface: &str) -> Result<MacAddress, AgentError> {
-    let failed = |source| AgentError::Io { what: format!("the address of {interface}"), source };
-    let all = nix::ifaddrs::getifaddrs().map_err(|e| failed(e.into()))?;
-    let mac = all.filter(|a| a.interface_name == interface).find_map(|a| a.address?.as_link_addr()?.addr());
-    mac.map(MacAddress).ok_or_else(|| failed(std::io::ErrorKind::NotFound.into()))
-}
-
-/// The first IPv4 address of an interface of this thread's network namespace.
-///
-/// # Errors
-/// If the interfaces cannot be listed.
-pub fn ip_of(interface: &str) -> Result<Option<Ipv4Addr>, AgentError> {
-    let failed = |source| AgentError::Io { what: format!("the address of {interface}"), source };
-    let mut all = nix::ifaddrs::getifaddrs().map_err(|e| failed(e.into()))?.filter(|a| a.interface_name == interface);
-    Ok(all.find_map(|a| Some(a.address?.as_sockaddr_in()?.ip())))
-}
-
-/// A new random key.
-///
-/// # Errors
-/// If random bytes cannot be read.
-pub fn new_key() -> Result<SignalKey, AgentError> {
-    let mut key = [0; 16];
-    let source = |source| AgentError::Io { what: "/dev/urandom".to_owned(), source };
-    let mut file = std::fs::File::open("/dev/urandom").map_err(source)?;
-    std::io::Read::read_exact(&mut file, &mut key).map_err(source)?;
-    Ok(SignalKey(key))
 }

@@ -6,6 +6,7 @@
 mod api;
 mod daemon;
 mod pace;
+mod presence;
 mod shown;
 pub mod streams;
 pub mod tun;

@@ -14,7 +14,6 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use timeplane_model::HostId;
-use timeplane_protocol::wire::DataHeader;
 use tun_rs::{DeviceBuilder, SyncDevice};
 
 /// A TUN interface. It is removed when dropped.
@@ -45,8 +44,7 @@ fn destination(packet: &[u8], network: Ipv4Addr) -> Option<HostId> {
 /// If the interface cannot be created.
 pub fn start(table: &TunTable, host: HostId, shared: Arc<Shared>, agent: &mut LiveAgent) -> Result<Tun, Failure> {
     let network = table.network;
-    // With the header of a data frame behind Ethernet's a packet must fit a frame.
-    let mtu = 1500 - (DataHeader::BYTES as u16 - 14);
+    let mtu = shared.lock().config().max_payload() as u16;
     let device = DeviceBuilder::new()
         .name(&table.name)
         .ipv4(address_of(network, host), table.prefix, None)
@@ -55,7 +53,12 @@ pub fn start(table: &TunTable, host: HostId, shared: Arc<Shared>, agent: &mut Li
         .map_err(|e| format!("the TUN interface {}: {e}", table.name))?;
     device.set_nonblocking(true)?;
     let device = Arc::new(device);
-    let writer = Arc::clone(&device);
+    let (writer, resized) = (Arc::clone(&device), Arc::clone(&device));
+    agent.on_mtu(move |payload| {
+        if let Err(e) = resized.set_mtu(payload as u16) {
+            tracing::warn!("the TUN interface keeps its MTU, and loses packets of more than {payload} B: {e}");
+        }
+    });
     agent.on_packet(move |packet| {
         // A full queue drops packets.
         let _ = writer.send(packet);

@@ -4,7 +4,9 @@
 //! Signals of one instant leave in one batch.
 
 use super::{ControllerCounters, ControllerError};
-use crate::packet_socket::{self, PacketSocket};
+use crate::clock;
+use crate::packet_socket::{PacketSocket, Stop};
+use crate::seldom::Seldom;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -52,6 +54,8 @@ pub(super) struct Signals {
     /// Epoch and sequence number of each host's last signal.
     last: BTreeMap<HostId, (u32, u64)>,
     opened: BTreeSet<HostId>,
+    /// Limit of log lines about signals that cannot be sent.
+    troubles: Seldom,
 }
 
 impl Signals {
@@ -75,7 +79,15 @@ impl Signals {
             behind.extend(interface.hosts.iter().map(|host| (*host, exit)));
             exits.push(SignalSocket { interface: interface.clone(), socket, frames: Vec::new() });
         }
-        Ok(Self { encoding, exits, behind, counters, last: BTreeMap::new(), opened: BTreeSet::new() })
+        Ok(Self {
+            encoding,
+            exits,
+            behind,
+            counters,
+            last: BTreeMap::new(),
+            opened: BTreeSet::new(),
+            troubles: Seldom::default(),
+        })
     }
 
     /// Queues a signal to a host for the next [`flush`](Self::flush). A host that has not joined
@@ -124,16 +136,27 @@ impl Signals {
                     Ok(batch) => {
                         self.counters.signals.fetch_add(batch.sent as u64, Relaxed);
                         // A signal that cannot be sent now would be outdated later.
-                        let skip = usize::from(matches!(
-                            batch.stop,
-                            Some(packet_socket::Stop::Refused | packet_socket::Stop::Full)
-                        ));
+                        let skip = match batch.stop {
+                            None => 0,
+                            Some(Stop::Refused | Stop::Full | Stop::TooLong) => 1,
+                            Some(stop @ (Stop::Down | Stop::Gone)) => {
+                                let name = &exit.interface.name;
+                                let what = if stop == Stop::Down { "is down" } else { "has been removed" };
+                                self.troubles.say(clock::now(), |more| {
+                                    tracing::error!("interface {name} {what}: signals are lost{more}");
+                                });
+                                rest.len() - batch.sent
+                            }
+                        };
                         self.counters.signals_lost.fetch_add(skip as u64, Relaxed);
                         rest = &rest[(batch.sent + skip).min(rest.len())..];
                     }
                     Err(e) => {
                         self.counters.signals_lost.fetch_add(rest.len() as u64, Relaxed);
-                        tracing::error!("cannot send signals through {}: {e}", exit.interface.name);
+                        let name = &exit.interface.name;
+                        self.troubles.say(clock::now(), |more| {
+                            tracing::error!("cannot send signals through {name}: {e}{more}");
+                        });
                         break;
                     }
                 }

@@ -3,7 +3,8 @@
 //! The token is compared in constant time.
 
 use super::Token;
-use axum::extract::{Request, State};
+use super::listener::Seat;
+use axum::extract::{ConnectInfo, Request, State};
 use axum::http::header::{AUTHORIZATION, CACHE_CONTROL, HOST, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::Next;
@@ -43,6 +44,11 @@ impl Guard {
         scheme.eq_ignore_ascii_case(b"bearer ") && token.len() == ours.len() && differences == 0
     }
 
+    /// Whether a request has the token.
+    fn knows(&self, request: &Request) -> bool {
+        self.is_allowed(request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes).unwrap_or_default())
+    }
+
     /// The answer to a refused request.
     fn refusal(&self, request: &Request) -> Option<Response> {
         let mut hosts = request.headers().get_all(HOST).iter();
@@ -58,8 +64,7 @@ impl Guard {
         if self.page && request.uri().path() == "/" {
             return None;
         }
-        let authorization = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes).unwrap_or_default();
-        if !self.is_allowed(authorization) {
+        if !self.knows(request) {
             let why =
                 "a token is needed, from the file that the daemon names at its start: Authorization: Bearer TOKEN\n";
             return Some((StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, "Bearer")], why).into_response());
@@ -71,7 +76,14 @@ impl Guard {
 /// Lets a request through, or answers it.
 pub(super) async fn guard(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
     let mut response = match guard.refusal(&request) {
-        None => next.run(request).await,
+        None => {
+            if let Some(ConnectInfo(seat)) = request.extensions().get::<ConnectInfo<Seat>>()
+                && guard.knows(&request)
+            {
+                seat.know();
+            }
+            next.run(request).await
+        }
         Some(response) => response,
     };
     let headers = response.headers_mut();

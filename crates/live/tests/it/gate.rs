@@ -1,9 +1,11 @@
 //! The gate in the kernel at real interfaces of namespaces: which signals open it, and what it lets
 //! through.
 
+use nix::unistd::{Uid, setfsuid};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use std::collections::BTreeMap;
+use std::net::Ipv6Addr;
 use timeplane_live::gate::{Allowed, Gate, GateConfig, GateCounters, Mode, SafeState, Scope};
 use timeplane_live::netns::{Namespace, veth};
 use timeplane_live::packet_socket::{ALL_ETHER_TYPES, Frames, PacketSocket, Stop};
@@ -204,41 +206,116 @@ fn an_observer_counts_and_stops_nothing() {
     assert!(!bench.leaves(3));
 }
 
+/// A TCP segment or another packet over IPv4, from a port to a port.
+fn ip(protocol: u8, to: [u8; 4], ports: (u16, u16)) -> Vec<u8> {
+    let mut packet = vec![0; 64];
+    packet[..14].copy_from_slice(&[&CONTROLLER.0[..], &HOST.0[..], &[8, 0]].concat());
+    packet[14] = 0x45;
+    packet[16..18].copy_from_slice(&50u16.to_be_bytes());
+    packet[23] = protocol;
+    packet[30..34].copy_from_slice(&to);
+    packet[34..36].copy_from_slice(&ports.0.to_be_bytes());
+    packet[36..38].copy_from_slice(&ports.1.to_be_bytes());
+    packet
+}
+
+/// The same over IPv6.
+fn ip6(protocol: u8, to: Ipv6Addr, ports: (u16, u16)) -> Vec<u8> {
+    let mut packet = vec![0; 94];
+    packet[..14].copy_from_slice(&[&CONTROLLER.0[..], &HOST.0[..], &[0x86, 0xdd]].concat());
+    (packet[14], packet[20]) = (0x60, protocol);
+    packet[38..54].copy_from_slice(&to.octets());
+    packet[54..56].copy_from_slice(&ports.0.to_be_bytes());
+    packet[56..58].copy_from_slice(&ports.1.to_be_bytes());
+    packet
+}
+
+const ADDRESS: [u8; 4] = [10, 0, 0, 1];
+const OTHER: [u8; 4] = [10, 0, 0, 2];
+
 #[test]
 fn where_all_traffic_is_gated_what_is_allowed_never_stops() {
+    let address6 = "fd00::1".parse::<Ipv6Addr>().unwrap();
     let bench = Bench::new("all", |c| {
         c.scope = Scope::All;
+        c.allowed = Allowed::always([(ADDRESS, 51208).into(), (address6, 51208).into()]);
         c.allowed.push(Allowed::Udp(53));
     });
-    let ip = |protocol: u8, from: u16, to: u16| {
-        let mut packet = vec![0; 64];
-        packet[..14].copy_from_slice(&[&CONTROLLER.0[..], &HOST.0[..], &[8, 0]].concat());
-        packet[14] = 0x45;
-        packet[16..18].copy_from_slice(&50u16.to_be_bytes());
-        packet[23] = protocol;
-        packet[34..36].copy_from_slice(&from.to_be_bytes());
-        packet[36..38].copy_from_slice(&to.to_be_bytes());
-        packet
-    };
     let ether =
         |ether_type: u16| [&CONTROLLER.0[..], &HOST.0[..], &ether_type.to_be_bytes()[..], &[0; 46][..]].concat();
     let passes = |frame: &[u8]| bench.data.send(frame).unwrap() != Some(Stop::Refused);
-    // ARP; SSH in both directions; the demand channel; a name server; neighbor discovery.
-    let mut discovery = ether(0x86dd);
-    discovery.resize(94, 0);
-    (discovery[14], discovery[20]) = (0x60, 58);
-    let allowed = [ether(0x0806), ip(6, 50000, 22), ip(6, 22, 50000), ip(6, 40000, 51208), ip(17, 4, 53), discovery];
-    let stopped = [ether(0x88cc), ip(6, 50000, 80), ip(17, 50000, 22), ip(17, 51208, 4), ip(1, 22, 22), ip(6, 53, 4)];
+    let other6 = "fd00::2".parse().unwrap();
+    // ARP; SSH in both directions; the demand channels; a name server; neighbor discovery.
+    let allowed = [
+        ether(0x0806),
+        ip(6, OTHER, (50000, 22)),
+        ip(6, OTHER, (22, 50000)),
+        ip(6, ADDRESS, (40000, 51208)),
+        ip6(6, address6, (40000, 51208)),
+        ip(17, OTHER, (4, 53)),
+        ip6(58, other6, (0, 0)),
+    ];
+    let stopped = [
+        ether(0x88cc),
+        ip(6, OTHER, (50000, 80)),
+        ip(17, OTHER, (50000, 22)),
+        ip(17, ADDRESS, (4, 51208)),
+        ip(1, OTHER, (22, 22)),
+        ip(6, OTHER, (53, 4)),
+        // The port of a controller that a program has bound, and the same port of other hosts.
+        ip(6, OTHER, (51208, 4)),
+        ip(6, OTHER, (40000, 51208)),
+        ip(6, OTHER, (51208, 51208)),
+        ip(6, ADDRESS, (51208, 4)),
+        ip6(6, other6, (40000, 51208)),
+        ip6(6, address6, (51208, 40000)),
+        ip(6, OTHER, (0, 4)),
+    ];
     for _ in 0..100 {
         assert!(allowed.iter().all(|f| passes(f)));
         assert!(!stopped.iter().any(|f| passes(f)));
     }
     let c = bench.gate.counters();
-    assert_eq!((c.allowed, c.gated, c.passed), (600, 600, 0));
+    assert_eq!((c.allowed, c.gated, c.passed), (700, 1300, 0));
     // Frames with a class wait for their slot all the same.
     assert!(!bench.leaves(3));
     bench.signal(&bench.seal(pfc(1, Some(3))));
     assert!(bench.leaves(3) && !passes(&stopped[1]));
+}
+
+/// A socket that this user has made; raw sockets need no other privilege of root.
+fn socket_of(bench: &Bench, user: u32) -> PacketSocket {
+    // The kernel keeps the user for file systems by thread, so that no other test has it.
+    let open = || {
+        setfsuid(Uid::from_raw(user));
+        PacketSocket::open("eth0", 0x88b6).unwrap()
+    };
+    std::thread::scope(|scope| scope.spawn(|| bench.host.enter(open).unwrap()).join().unwrap())
+}
+
+/// A port alone is nobody's: any user may bind one above 1023, or above less where the system says
+/// so.
+#[test]
+fn a_program_without_privileges_binds_no_port_that_passes() {
+    let bench = Bench::new("priv", |c| {
+        c.scope = Scope::All;
+        c.allowed = Allowed::always([(ADDRESS, 51208).into()]);
+    });
+    let [root, nobody] = [0, 65534].map(|user| socket_of(&bench, user));
+    let passes = |socket: &PacketSocket, frame: &[u8]| socket.send(frame).unwrap() != Some(Stop::Refused);
+    for ports in [(51208, 40000), (40000, 51208), (51208, 51208), (40000, 22), (22, 40000), (22, 51208)] {
+        assert!(!passes(&nobody, &ip(6, OTHER, ports)), "{ports:?}");
+    }
+    assert!(passes(&root, &ip(6, OTHER, (22, 40000))), "the server for SSH");
+    // An agent need not be root's.
+    assert!(passes(&nobody, &ip(6, ADDRESS, (40000, 51208))));
+    let c = bench.gate.counters();
+    assert_eq!((c.allowed, c.gated), (2, 6));
+    // An operator may open a port to everybody, SSH's as well.
+    let open = GateConfig { allowed: [bench.config.allowed.clone(), vec![Allowed::Tcp(22)]].concat(), ..bench.config };
+    drop(bench.gate);
+    let _gate = bench.host.enter(|| Gate::attach(&open)).unwrap().unwrap();
+    assert!(passes(&nobody, &ip(6, OTHER, (40000, 22))));
 }
 
 #[test]

@@ -1,5 +1,7 @@
-//! Integration tests of the daemons' parts: the gate in the kernel, parsers, and systemd's units.
+//! Integration tests of the daemons' parts: the gate in the kernel, agents, parsers, and systemd's
+//! units.
 
+mod agents;
 mod fuzz;
 mod gate;
 mod units;

@@ -230,8 +230,9 @@ impl Client<'_> {
         if (self.is_stopped)() {
             return Err(Failure::Request("the agent ends".to_owned()));
         }
-        let state = self.shared.lock().outgoing(id).ok_or_else(|| gone("its stream is not open"))?;
-        if state.given_up { Err(StreamError::GivenUp { host: state.to }.into()) } else { Ok(state) }
+        let streams = self.shared.lock();
+        let state = streams.outgoing(id).ok_or_else(|| gone("its stream is not open"))?;
+        if state.given_up { Err(streams.given_up(state.to).into()) } else { Ok(state) }
     }
 
     fn receive(&mut self, port: u16) -> Result<(), Failure> {

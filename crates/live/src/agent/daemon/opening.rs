@@ -61,7 +61,7 @@ impl LiveAgent {
                 rate => self.gate.open(number, held, rate),
             };
             if let Err(e) = done {
-                tracing::error!("{e}");
+                self.troubles.say(now, |more| tracing::error!("{e}{more}"));
             }
         }
         if rate == Some(Rate::ZERO) {

@@ -4,7 +4,7 @@
 use super::incoming::{FrameOutcome, Receiving};
 use super::listening::Port;
 use super::peer::Ending;
-use super::{Answer, IncomingId, MAX_INCOMING, PATIENCE, Streams, Timer, frames};
+use super::{Answer, FLOOR, IncomingId, MAX_INCOMING, PATIENCE, Streams, Timer, frames};
 use timeplane_model::{Duration, HostId, Time};
 use timeplane_protocol::wire::{
     DataHeader, DataKind, GIVEN_UP, MIN_FRAME, UNGATED, WireError, encode_repair, parse_repair,
@@ -82,7 +82,7 @@ impl Streams {
     }
 
     /// Changes an outgoing stream, and updates its turn, its timer and the counters.
-    fn with_sending(&mut self, number: u32, change: impl FnOnce(&mut super::outgoing::Sending)) {
+    pub(super) fn with_sending(&mut self, number: u32, change: impl FnOnce(&mut super::outgoing::Sending)) {
         let Some(stream) = self.sending.get_mut(&number) else { return };
         let (was_given_up, was_complete) = (stream.is_given_up(), stream.is_complete());
         change(stream);
@@ -117,9 +117,17 @@ impl Streams {
                 self.forget_farewell(host, number);
             }
         } else if is_ours {
+            let mut stuck = None;
             self.with_sending(number, |s| {
+                let before = s.acknowledged_bytes();
                 s.on_report(now, epoch, contiguous, missing);
+                let bytes = s.acknowledged_bytes() - before;
+                stuck = (bytes > 0).then(|| s.attempts.succeeded(now, bytes));
             });
+            if let (Some(stuck), Some(peer)) = (stuck, self.peers.get_mut(&host)) {
+                peer.reach.progress(now, stuck);
+                self.counters.streams_shortened += u64::from(stuck);
+            }
         } else {
             self.answer(host, header.epoch, number, Answer::Abandoned);
         }
@@ -139,7 +147,9 @@ impl Streams {
             return;
         }
         let taken = if stream.port == header.port {
-            stream.on_frame(now, header, payload)
+            // Where memory is short, each stream still has room for its next bytes.
+            let most = if self.pool.used() < self.config.memory.get() { u64::MAX } else { 2 * FLOOR };
+            stream.on_frame(now, header, payload, most)
         } else {
             FrameOutcome::Contradiction
         };
@@ -187,7 +197,7 @@ impl Streams {
         peer.incoming += 1;
         let patience = now.saturating_add(PATIENCE);
         let buffer = self.config.send_buffer.get();
-        self.receiving.insert(id, Receiving::new(header.port, buffer, &self.config.raw, patience));
+        self.receiving.insert(id, Receiving::new(header.port, buffer, &self.config.raw, patience, &self.pool));
         true
     }
 

@@ -2,6 +2,7 @@
 //! its sender for missing ones.
 
 use super::Read;
+use super::pool::Pool;
 use super::ring::Ring;
 use timeplane_model::{Duration, Time};
 use timeplane_protocol::wire::DataHeader;
@@ -63,12 +64,12 @@ pub(super) struct Receiving {
 }
 
 impl Receiving {
-    pub(super) fn new(port: u16, buffer: u64, config: &RawConfig, patience: Time) -> Self {
+    pub(super) fn new(port: u16, buffer: u64, config: &RawConfig, patience: Time, pool: &Pool) -> Self {
         let interval = config.report_interval.max(Duration::from_us(1));
         Self {
             port,
             raw: RawReceiver::new(config, u64::MAX),
-            ring: Ring::default(),
+            ring: Ring::new(pool),
             interval,
             buffer,
             read: 0,
@@ -92,10 +93,10 @@ impl Receiving {
         self.unheard = self.unheard.max(header.offset + u64::from(header.payload)).max(1);
     }
 
-    /// Handles a frame.
-    pub(super) fn on_frame(&mut self, now: Time, header: &DataHeader, payload: &[u8]) -> FrameOutcome {
+    /// Handles a frame. `most` limits the bytes that are kept for the program.
+    pub(super) fn on_frame(&mut self, now: Time, header: &DataHeader, payload: &[u8], most: u64) -> FrameOutcome {
         let (offset, len) = (header.offset, payload.len() as u64);
-        if offset + len > self.read.saturating_add(2 * self.buffer) {
+        if offset + len > self.read.saturating_add(most.min(2 * self.buffer)) {
             return FrameOutcome::Beyond;
         }
         if self.raw.missing_ranges() >= MAX_HELD && offset > self.raw.received() {

@@ -10,18 +10,22 @@
 //! - **Flow control.** A sender keeps at most `send_buffer` bytes that are not acknowledged; a
 //!   receiver acknowledges at most that many beyond what its program has read, and keeps twice as
 //!   many. So a receiver has room for whatever a sender may send, without a window in any frame.
+//! - **Memory** of all streams together is bounded. Where it is short, a stream keeps 64 KiB, and its
+//!   program waits; it goes back to the system when streams end.
 //! - **Reports** leave at gaps, after 256 KiB or 20 ms of progress, and when all has come; not more
 //!   often than `report_interval`, and less and less often while nothing comes.
 //! - **Nobody listens.** A stream waits for ten seconds, in which its bytes are not kept but asked
 //!   for again once somebody listens; then its sender is told that it is given up.
 //! - **Programs that go away.** Either agent tells the other, several times where that is not
 //!   confirmed.
+//! - **Hosts that stay away**, as the agent's loop tells: all streams from and to them are broken.
 //! - **Agents that are started anew** have a higher epoch. All streams of the former one are
 //!   broken, and its frames are stale.
 //!
 //! Whoever knows the addresses of hosts and the epochs of their agents can forge frames: the
 //! network behind the gates is trusted.
 
+mod absence;
 mod frames;
 mod hearing;
 mod incoming;
@@ -29,6 +33,8 @@ mod listening;
 mod outgoing;
 mod packets;
 mod peer;
+mod pool;
+mod reach;
 mod ring;
 mod sending;
 mod types;
@@ -44,6 +50,7 @@ use incoming::Receiving;
 use listening::Port;
 use outgoing::Sending;
 use peer::Peer;
+use pool::Pool;
 use std::collections::{BTreeMap, BTreeSet};
 use timeplane_model::{Bytes, Duration, HostId, Time};
 use timeplane_protocol::wire::MacAddress;
@@ -58,6 +65,8 @@ pub const MAX_LISTENERS: usize = 4096;
 pub const PATIENCE: Duration = Duration::from_secs(10);
 /// How often a receiver is told that a stream is given up, where it does not confirm.
 const FAREWELLS: u8 = 8;
+/// Bytes that every stream may keep, even where memory is short.
+const FLOOR: u64 = 64 * 1024;
 /// Answers to frames of ended streams that wait to be sent.
 const MAX_ANSWERS: usize = 256;
 
@@ -93,6 +102,7 @@ enum Answer {
 pub struct Streams {
     config: StreamsConfig,
     counters: StreamCounters,
+    pool: Pool,
     /// The latest time that has been told.
     clock: Time,
     peers: BTreeMap<HostId, Peer>,
@@ -117,6 +127,7 @@ impl Streams {
         Self {
             config,
             counters: StreamCounters::default(),
+            pool: Pool::default(),
             clock: Time::ZERO,
             peers: BTreeMap::new(),
             sending: BTreeMap::new(),
@@ -137,19 +148,35 @@ impl Streams {
         &self.config
     }
 
+    /// Changes the largest packet of the network, in bytes without Ethernet's header. Streams cut
+    /// their next frames to it, also those that come back by [`Streams::unsent`]. IP packets that
+    /// are longer now are dropped and counted.
+    pub fn set_mtu(&mut self, mtu: u32) {
+        self.config.mtu = mtu;
+        let most = self.config.max_payload() as usize;
+        for peer in self.peers.values_mut() {
+            self.counters.packets_dropped += peer.packets.drop_longer(most);
+        }
+    }
+
     /// Where a host is. Its streams and packets stay, if it was known before.
     pub fn set_peer(&mut self, host: HostId, mac: MacAddress) {
         self.peers.entry(host).or_insert_with(|| Peer::new(mac)).mac = mac;
+        self.set_present(host);
     }
 
     /// Begins a stream to a port of another host, of a length that may be known. Where it is, the
     /// stream is finished with its last byte.
     ///
     /// # Errors
-    /// If nobody has told of the host, or [`MAX_OUTGOING`] are open.
+    /// If nobody has told of the host, it [stays away](Self::set_absent), or [`MAX_OUTGOING`] are
+    /// open.
     pub fn open(&mut self, to: HostId, port: u16, length: Option<u64>) -> Result<StreamId, StreamError> {
         if !self.peers.contains_key(&to) {
             return Err(StreamError::UnknownHost(to));
+        }
+        if self.is_absent(to) {
+            return Err(StreamError::Absent { host: to });
         }
         let have = self.sending.len();
         let Some(next) = self.next_stream.checked_add(1).filter(|_| have < MAX_OUTGOING) else {
@@ -158,7 +185,7 @@ impl Streams {
         // The highest lengths would leave no room for the end.
         let length = length.map(|l| l.min(u64::MAX - 2));
         let number = std::mem::replace(&mut self.next_stream, next);
-        self.sending.insert(number, Sending::new(to, port, length, &self.config.raw));
+        self.sending.insert(number, Sending::new(to, port, length, &self.config.raw, &self.pool));
         self.counters.streams_opened += 1;
         self.make_ready(number);
         Ok(StreamId(number))
@@ -171,7 +198,12 @@ impl Streams {
     /// has given it up, or it is not open.
     pub fn write(&mut self, id: StreamId, bytes: &[u8]) -> Result<usize, StreamError> {
         let stream = self.sending.get_mut(&id.0).ok_or(StreamError::UnknownStream(id.0))?;
-        let n = stream.write(bytes, self.config.send_buffer.get())?;
+        let left = self.config.memory.get().saturating_sub(self.pool.used());
+        let most = FLOOR.max(stream.held() + left);
+        let n = match stream.write(bytes, self.config.send_buffer.get().min(most)) {
+            Err(StreamError::GivenUp { host }) => return Err(self.given_up(host)),
+            taken => taken?,
+        };
         self.make_ready(id.0);
         Ok(n)
     }
@@ -211,19 +243,22 @@ impl Streams {
         if let Some(peer) = self.peers.get_mut(&stream.to) {
             peer.forget_turn(id.0);
         }
-        if !stream.is_complete() && stream.is_begun() && self.farewells.len() < MAX_OUTGOING {
-            let farewell = Farewell { to: stream.to, left: FAREWELLS, timer: Some(self.clock) };
-            self.farewells.insert(id.0, farewell);
-            self.timers.insert((self.clock, Timer::Farewell(id.0)));
+        // A host that stays away is told when it is back, and leaves room for others until then.
+        let absent = self.is_absent(stream.to);
+        let most = if absent { MAX_OUTGOING / 2 } else { MAX_OUTGOING };
+        if !stream.is_complete() && stream.is_begun() && self.farewells.len() < most {
+            let timer = (!absent).then_some(self.clock);
+            self.farewells.insert(id.0, Farewell { to: stream.to, left: FAREWELLS, timer });
+            self.timers.extend(timer.map(|at| (at, Timer::Farewell(id.0))));
         }
     }
 
     /// An IP packet for another host. False where it is dropped: its queue is full, no frame is as
-    /// long, or the host is not known.
+    /// long, or the host is not known or stays away.
     pub fn push_packet(&mut self, to: HostId, packet: &[u8]) -> bool {
         let fits = packet.len() <= self.config.max_payload() as usize;
         let most = self.config.packet_queue.get();
-        let taken = self.peers.get_mut(&to).filter(|_| fits).is_some_and(|peer| {
+        let taken = self.peers.get_mut(&to).filter(|peer| fits && !peer.absent).is_some_and(|peer| {
             let was_empty = peer.packets.is_empty();
             let pushed = peer.packets.push(packet, most);
             if pushed && was_empty && !peer.ready.contains(&peer::Turn::Packets) {
@@ -242,10 +277,23 @@ impl Streams {
     }
 
     /// Memory that the bytes of streams take: at most the send buffer a stream that is sent and
-    /// twice as much a stream that comes, and some chunks of 16 KiB each.
+    /// twice as much a stream that comes, and some chunks of 16 KiB each. Of all streams together
+    /// at most [`StreamsConfig::memory`], and 64 KiB a stream that is sent and 128 KiB a stream
+    /// that comes.
     pub fn memory(&self) -> Bytes {
-        let sending: u64 = self.sending.values().map(Sending::memory).sum();
-        let receiving: u64 = self.receiving.values().map(Receiving::memory).sum();
-        Bytes::new(sending + receiving)
+        debug_assert_eq!(
+            self.pool.used(),
+            self.sending
+                .values()
+                .map(Sending::memory)
+                .chain(self.receiving.values().map(Receiving::memory))
+                .sum::<u64>()
+        );
+        Bytes::new(self.pool.used())
+    }
+
+    /// Memory that was taken for bytes of streams and is kept for the next ones: at most 4 MiB.
+    pub fn spare_memory(&self) -> Bytes {
+        Bytes::new(self.pool.spare())
     }
 }

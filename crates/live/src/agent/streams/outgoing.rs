@@ -2,6 +2,8 @@
 //! retransmission.
 
 use super::StreamError;
+use super::pool::Pool;
+use super::reach::Attempts;
 use super::ring::Ring;
 use timeplane_model::{HostId, Time};
 use timeplane_transport::{Range, RawConfig, RawFrame, RawSender, RepairReport};
@@ -28,15 +30,17 @@ pub(super) struct Sending {
     pub(super) ready: bool,
     /// Time that its timer is set to.
     pub(super) timer: Option<Time>,
+    /// Frames that may be too long to arrive.
+    pub(super) attempts: Attempts,
 }
 
 impl Sending {
-    pub(super) fn new(to: HostId, port: u16, length: Option<u64>, config: &RawConfig) -> Self {
+    pub(super) fn new(to: HostId, port: u16, length: Option<u64>, config: &RawConfig, pool: &Pool) -> Self {
         let mut stream = Self {
             to,
             port,
             raw: RawSender::new(config, 0),
-            ring: Ring::default(),
+            ring: Ring::new(pool),
             accepted: 0,
             length,
             finished: false,
@@ -45,6 +49,7 @@ impl Sending {
             receiver: None,
             ready: false,
             timer: None,
+            attempts: Attempts::default(),
         };
         if length == Some(0) {
             stream.finish();
@@ -144,6 +149,12 @@ impl Sending {
         let all = self.finished && contiguous == self.accepted + 1;
         let contiguous = if all { contiguous.min(self.raw.next_offset()) } else { contiguous };
         let progress = contiguous > self.acknowledged;
+        match (progress, missing.is_empty()) {
+            (true, _) => {}
+            (false, false) => self.attempts.failed(now),
+            // Everything has arrived, and the program there does not read.
+            (false, true) => self.attempts = Attempts::default(),
+        }
         if self.given_up || contiguous > self.raw.next_offset() || (!progress && missing.is_empty()) {
             // The report says nothing new, for example because the receiving program does not read.
             // The timeout keeps growing.
@@ -166,6 +177,7 @@ impl Sending {
     }
 
     pub(super) fn on_timeout(&mut self, now: Time) {
+        self.attempts.failed(now);
         self.raw.on_timeout(now);
     }
 
@@ -183,6 +195,10 @@ impl Sending {
     }
     pub(super) fn acknowledged_bytes(&self) -> u64 {
         self.acknowledged.min(self.accepted)
+    }
+    /// Bytes that are kept until they are acknowledged.
+    pub(super) fn held(&self) -> u64 {
+        self.accepted - self.acknowledged_bytes()
     }
     pub(super) fn resent(&self) -> u64 {
         self.raw.retransmissions()

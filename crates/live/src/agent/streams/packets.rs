@@ -57,6 +57,22 @@ impl PacketQueue {
         Some(number)
     }
 
+    /// Drops all packets, and frees the memory. Returns their number.
+    pub(super) fn clear(&mut self) -> u64 {
+        let dropped = self.queue.len() as u64;
+        *self = Self { next: self.next, ..Self::default() };
+        dropped
+    }
+
+    /// Drops packets of more than `most` bytes. Returns their number.
+    pub(super) fn drop_longer(&mut self, most: usize) -> u64 {
+        let before = self.queue.len();
+        self.queue.retain(|(_, packet)| packet.len() <= most);
+        self.bytes = self.queue.iter().map(|(_, packet)| packet.len() as u64).sum();
+        self.wire = self.queue.iter().map(|(_, packet)| frames::wire(packet.len() as u64)).sum();
+        (before - self.queue.len()) as u64
+    }
+
     /// Bytes on the wire of all queued packets.
     pub(super) fn wire(&self) -> u64 {
         self.wire

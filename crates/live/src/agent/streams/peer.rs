@@ -2,6 +2,7 @@
 //! have ended.
 
 use super::packets::PacketQueue;
+use super::reach::Reach;
 use std::collections::{BTreeMap, VecDeque};
 use timeplane_protocol::wire::MacAddress;
 
@@ -27,6 +28,10 @@ pub(super) struct Peer {
     /// Number of open streams from this host.
     pub(super) incoming: usize,
     pub(super) ended: Ended,
+    /// Whether it stays away, so that nothing may wait for it.
+    pub(super) absent: bool,
+    /// How long frames to it may be.
+    pub(super) reach: Reach,
 }
 
 impl Peer {
@@ -38,6 +43,8 @@ impl Peer {
             packets: PacketQueue::default(),
             incoming: 0,
             ended: Ended::default(),
+            absent: false,
+            reach: Reach::default(),
         }
     }
 

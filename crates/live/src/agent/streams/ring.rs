@@ -1,23 +1,24 @@
 //! The bytes of a stream between two offsets. They are kept in chunks, which are allocated as bytes
-//! arrive and reused once bytes are released.
+//! arrive and freed once bytes are released.
 
+use super::pool::{CHUNK, Chunk, Pool};
 use std::collections::VecDeque;
 
-/// Size of a chunk, in bytes. It holds ten frames, so that few frames cross into the next one.
-const CHUNK: usize = 16 * 1024;
-/// Number of spare chunks, so that a steady stream allocates nothing.
-const SPARE: usize = 2;
-
 /// Bytes by their offset in the stream. Holes are allowed. Bytes below the last release are gone.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Ring {
     /// Number of released chunks, which is the number of the first chunk kept.
     gone: u64,
-    chunks: VecDeque<Option<Box<[u8]>>>,
-    spare: Vec<Box<[u8]>>,
+    chunks: VecDeque<Option<Chunk>>,
+    pool: Pool,
 }
 
 impl Ring {
+    /// A ring without bytes, whose chunks are of a pool.
+    pub(super) fn new(pool: &Pool) -> Self {
+        Self { gone: 0, chunks: VecDeque::new(), pool: pool.clone() }
+    }
+
     /// Writes bytes at an offset, which must not be below the last release.
     pub(super) fn write(&mut self, mut at: u64, mut bytes: &[u8]) {
         while !bytes.is_empty() {
@@ -26,9 +27,7 @@ impl Ring {
             if self.chunks.len() <= index {
                 self.chunks.resize_with(index + 1, || None);
             }
-            let spare = &mut self.spare;
-            let chunk = self.chunks[index]
-                .get_or_insert_with(|| spare.pop().unwrap_or_else(|| vec![0; CHUNK].into_boxed_slice()));
+            let chunk = self.chunks[index].get_or_insert_with(|| self.pool.chunk());
             chunk[from..from + n].copy_from_slice(&bytes[..n]);
             (at, bytes) = (at + n as u64, &bytes[n..]);
         }
@@ -50,22 +49,20 @@ impl Ring {
     pub(super) fn release(&mut self, below: u64) {
         while self.gone < below / CHUNK as u64 {
             self.gone += 1;
-            match self.chunks.pop_front() {
-                Some(Some(chunk)) if self.spare.len() < SPARE => self.spare.push(chunk),
-                Some(_) => {}
-                None => self.gone = below / CHUNK as u64,
+            if self.chunks.pop_front().is_none() {
+                self.gone = below / CHUNK as u64;
             }
         }
     }
 
     /// Releases all bytes, and frees the memory.
     pub(super) fn clear(&mut self) {
-        *self = Self { gone: self.gone, ..Self::default() };
+        self.chunks = VecDeque::new();
     }
 
     /// Bytes of memory in use.
     pub(super) fn memory(&self) -> u64 {
-        ((self.chunks.iter().flatten().count() + self.spare.len()) * CHUNK) as u64
+        (self.chunks.iter().flatten().count() * CHUNK) as u64
     }
 
     /// The chunk that holds an offset, and the position in it.
@@ -85,7 +82,7 @@ mod tests {
             // Pieces are written from the last to the first, so that there are holes meanwhile.
             let total: usize = steps.iter().map(|s| s.0).sum();
             let bytes: Vec<u8> = (0..total).map(|i| (i * 31 + i / 256 + usize::from(seed)) as u8).collect();
-            let mut ring = Ring::default();
+            let mut ring = Ring::new(&Pool::default());
             let mut end = total;
             for (len, _) in steps.iter().rev() {
                 ring.write((end - len) as u64, &bytes[end - len..end]);
@@ -98,7 +95,7 @@ mod tests {
                 ring.read(at as u64, n, |piece| out.extend_from_slice(piece));
                 at += n;
                 ring.release(at as u64);
-                prop_assert!(ring.memory() <= (total - at + (2 + SPARE) * CHUNK) as u64);
+                prop_assert!(ring.memory() <= (total - at + 2 * CHUNK) as u64);
             }
             prop_assert_eq!(&out[..], &bytes[..at]);
         }

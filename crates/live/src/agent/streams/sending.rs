@@ -3,7 +3,7 @@
 
 use super::peer::Turn;
 use super::types::SentItem;
-use super::{Attention, Sent, Streams, Timer, frames};
+use super::{Attention, Sent, Streams, Timer, frames, reach};
 use timeplane_model::{Bytes, HostId, Time};
 use timeplane_protocol::wire::{DataHeader, DataKind, MIN_FRAME};
 
@@ -103,7 +103,10 @@ impl Streams {
                     peer.ready.remove(at);
                     let Some(stream) = self.sending.get_mut(&number) else { continue };
                     stream.ready = false;
+                    let is_short = peer.reach.is_short(now) || stream.attempts.try_short(now);
+                    let room = if is_short { room.min(reach::SHORT) } else { room };
                     let Some(piece) = stream.next_frame(now, room) else { continue };
+                    stream.attempts.sent();
                     if stream.backlog() > 0 {
                         stream.ready = true;
                         peer.ready.push_back(turn);
@@ -130,8 +133,8 @@ impl Streams {
         Some(Sent { to, what })
     }
 
-    /// Returns a frame that the gate refused. It is sent again before all others. Return the last
-    /// one of several first.
+    /// Returns a frame that the gate or the interface refused. It is sent again before all others.
+    /// Return the last one of several first. An IP packet that exceeds the MTU by now is dropped.
     pub fn unsent(&mut self, sent: Sent, frame: &[u8]) {
         let Ok((header, payload)) = DataHeader::parse(frame) else { return };
         let Some(peer) = self.peers.get_mut(&sent.to) else { return };
@@ -141,6 +144,10 @@ impl Streams {
             SentItem::Packet(number) => {
                 self.counters.packets_sent -= 1;
                 self.counters.packet_bytes_sent -= bytes;
+                if bytes > u64::from(self.config.max_payload()) {
+                    self.counters.packets_dropped += 1;
+                    return;
+                }
                 peer.packets.insert(number, payload);
                 peer.ready.retain(|&t| t != Turn::Packets);
                 peer.ready.push_front(Turn::Packets);

@@ -20,6 +20,8 @@ pub struct StreamsConfig {
     /// Bytes of a stream that its sender keeps until they are acknowledged. It must be equal on all
     /// hosts, as a receiver keeps up to twice as much. Values below four frames count as four.
     pub send_buffer: Bytes,
+    /// Bytes that all streams together may keep beyond 64 KiB each.
+    pub memory: Bytes,
     /// Size of the queue of IP packets for each destination, in bytes.
     pub packet_queue: Bytes,
     /// Timers of the repair. The resend timeout should exceed the time until a receiver's report,
@@ -28,8 +30,8 @@ pub struct StreamsConfig {
 }
 
 impl StreamsConfig {
-    /// Defaults: an MTU of 1500 B, 4 MiB for each stream, 1 MiB of packets for each destination,
-    /// and a resend timeout of 50 ms.
+    /// Defaults: an MTU of 1500 B, 4 MiB for each stream and 256 MiB for all, 1 MiB of packets for
+    /// each destination, and a resend timeout of 50 ms.
     pub fn new(host: HostId, mac: MacAddress, epoch: u32) -> Self {
         Self {
             host,
@@ -37,6 +39,7 @@ impl StreamsConfig {
             epoch,
             mtu: 1500,
             send_buffer: Bytes::new(4 << 20),
+            memory: Bytes::new(256 << 20),
             packet_queue: Bytes::new(1 << 20),
             raw: RawConfig { resend_timeout: timeplane_model::Duration::from_ms(50), ..RawConfig::default() },
         }
@@ -117,6 +120,12 @@ pub enum StreamError {
         /// The destination.
         host: HostId,
     },
+    /// The other host stays away.
+    #[error("host {} has left and not come back in time: its agent has ended, or reaches no controller", .host.0)]
+    Absent {
+        /// The other host.
+        host: HostId,
+    },
 }
 
 /// Progress of a stream that this host sends.
@@ -132,8 +141,8 @@ pub struct Outgoing {
     pub resent: u64,
     /// Whether the program has finished, and the receiver's agent has everything.
     pub complete: bool,
-    /// Whether the receiver has given it up, as in [`StreamError::GivenUp`]. The rest does not
-    /// arrive.
+    /// Whether it is given up, for the reason that [`Streams::given_up`](super::Streams::given_up)
+    /// tells. The rest does not arrive.
     pub given_up: bool,
 }
 
@@ -181,7 +190,8 @@ pub struct StreamCounters {
     pub bytes_sent: u64,
     /// Frames of these whose bytes had been sent before.
     pub frames_resent: u64,
-    /// Frames, of streams and packets, that the gate refused. They do not count as sent.
+    /// Frames, of streams and packets, that the gate or the interface refused. They do not count as
+    /// sent.
     pub frames_refused: u64,
     /// Frames of streams that were received.
     pub frames_received: u64,
@@ -213,15 +223,17 @@ pub struct StreamCounters {
     pub packets_received: u64,
     /// Bytes of these packets.
     pub packet_bytes_received: u64,
-    /// IP packets that found their queue full, were too long for a frame, or were for unknown
-    /// hosts.
+    /// IP packets that found their queue full, were too long for a frame, or were for hosts that
+    /// are unknown or stay away.
     pub packets_dropped: u64,
     /// Streams that were opened here.
     pub streams_opened: u64,
     /// Streams that were delivered completely.
     pub streams_delivered: u64,
-    /// Streams of this host that their receivers have given up.
+    /// Streams of this host that their receivers have given up, or whose receivers stay away.
     pub streams_given_up: u64,
+    /// How often a stream got on by shorter frames only, as longer ones do not reach its host.
+    pub streams_shortened: u64,
     /// Streams that programs of this host have accepted.
     pub streams_accepted: u64,
     /// Incoming streams that broke.

@@ -69,6 +69,11 @@ pub(super) struct World {
     count: u64,
     /// IP packets that came out, at either host.
     pub(super) packets: [Vec<Vec<u8>>; 2],
+    /// The longest frame that the network carries, and how many longer ones it has dropped.
+    pub(super) most: usize,
+    pub(super) too_long: u64,
+    /// Whether there is always room for a full frame.
+    pub(super) roomy: bool,
 }
 
 impl World {
@@ -81,11 +86,18 @@ impl World {
             flying: BTreeMap::new(),
             count: 0,
             packets: [Vec::new(), Vec::new()],
+            most: usize::MAX,
+            too_long: 0,
+            roomy: false,
         }
     }
 
     fn fly(&mut self, to: usize, mut frame: Vec<u8>) {
         let trouble = self.trouble;
+        if frame.len() > self.most {
+            self.too_long += 1;
+            return;
+        }
         if self.dice.percent(trouble.truncation) {
             frame.truncate(self.dice.below(frame.len() as u64) as usize);
         }
@@ -108,7 +120,7 @@ impl World {
             let to = [A, B][1 - i];
             let mut batch = Vec::new();
             for _ in 0..self.dice.below(8) {
-                let most = if self.dice.percent(20) { self.dice.below(FULL) } else { FULL };
+                let most = if !self.roomy && self.dice.percent(20) { self.dice.below(FULL) } else { FULL };
                 let mut frame = Vec::new();
                 let Some(sent) = self.hosts[i].next_frame(self.now, to, 7, most, &mut frame) else { continue };
                 assert!(frame.len() as u64 + 24 <= most && frame.len() >= 60);

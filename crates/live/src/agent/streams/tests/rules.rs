@@ -167,6 +167,55 @@ fn a_length_that_is_not_reached_breaks_the_stream() {
     assert_eq!((world.hosts[0].outgoing(id), read_all(&mut world.hosts[1], taken).1), (None, Read::Broken));
 }
 
+/// As many programs as may connect write as much as they can, to a port at which nobody listens.
+#[test]
+fn programs_that_send_to_nobody_take_little_memory_and_give_it_back() {
+    let mut streams = host(A, 1, 4 << 20);
+    streams.config.memory = Bytes::new(32 << 20);
+    let ids: Vec<StreamId> = (0..600).map(|_| streams.open(B, 9, None).unwrap()).collect();
+    let block = vec![7; 64 * 1024];
+    let mut written = 0;
+    // They take turns, until none gets on.
+    loop {
+        let round: usize = ids.iter().map(|&id| streams.write(id, &block).unwrap()).sum();
+        written += round;
+        if round == 0 {
+            break;
+        }
+    }
+    let memory = streams.memory().get();
+    assert!(memory >= 32 << 20 && memory <= (32 << 20) + 600 * (FLOOR + 2 * 16 * 1024), "{memory} B");
+    assert!(memory >= written as u64 && written >= 600 * FLOOR as usize, "each has its share");
+    ids.iter().for_each(|&id| streams.abandon(id));
+    assert_eq!((streams.memory(), streams.spare_memory()), (Bytes::ZERO, Bytes::new(4 << 20)));
+}
+
+/// Memory that is short makes streams slow, and none stop.
+#[test]
+fn streams_get_on_where_memory_is_short() {
+    let mut world = World::new(500_000, QUIET, 2);
+    world.hosts.iter_mut().for_each(|h| h.config.memory = Bytes::new(100_000));
+    let listener = world.hosts[1].listen(0).unwrap();
+    let ids: Vec<StreamId> = (0..5).map(|_| world.hosts[0].open(B, 0, Some(600_000)).unwrap()).collect();
+    let (mut left, mut read) = (vec![600_000; 5], BTreeMap::new());
+    while read.values().sum::<usize>() < 5 * 600_000 {
+        for (&id, left) in ids.iter().zip(&mut left) {
+            *left -= world.hosts[0].write(id, &vec![1; *left]).unwrap();
+        }
+        // Programs read from time to time.
+        (0..50).for_each(|_| world.step());
+        let taken: Vec<_> = std::iter::from_fn(|| world.hosts[1].accept(listener)).collect();
+        read.extend(taken.into_iter().map(|id| (id, 0)));
+        for (&id, read) in &mut read {
+            *read += read_all(&mut world.hosts[1], id).0.len();
+        }
+        let memory = world.hosts.each_ref().map(|h| h.memory().get());
+        let most = |stream: u64| 100_000 + 5 * (stream + 2 * 16 * 1024);
+        assert!(memory[0] <= most(FLOOR) && memory[1] <= most(2 * FLOOR), "{memory:?}");
+        assert!(world.now < Time::ZERO + Duration::from_secs(600), "{read:?} of 600,000 B each");
+    }
+}
+
 #[test]
 fn agents_that_are_started_anew_break_what_was_and_their_old_frames_are_stale() {
     let mut world = World::new(50_000, QUIET, 4);
@@ -194,6 +243,45 @@ fn agents_that_are_started_anew_break_what_was_and_their_old_frames_are_stale() 
     let there = world.hosts[1].accept(listeners[1]).unwrap();
     assert_eq!((there.epoch, read_all(&mut world.hosts[1], there)), (2, (b"new".to_vec(), Read::End)));
     assert!(world.hosts[0].outgoing(fresh).unwrap().complete);
+}
+
+#[test]
+fn what_waits_for_a_host_that_stays_away_ends() {
+    let mut world = World::new(50_000, QUIET, 4);
+    let listeners = [0, 1].map(|i| world.hosts[i].listen(0).unwrap());
+    let [forth, back] = [0, 1].map(|i| world.hosts[i].open([A, B][1 - i], 0, None).unwrap());
+    world.hosts[0].write(forth, &[1; 9_000]).unwrap();
+    world.hosts[1].write(back, &[2; 9_000]).unwrap();
+    run(&mut world, Duration::from_ms(100));
+    let [here, there] = [0, 1].map(|i| world.hosts[i].accept(listeners[i]).unwrap());
+    world.hosts[0].write(forth, &[1; 9_000]).unwrap();
+    assert!(world.hosts[0].push_packet(B, &[0; 100]) && world.hosts[0].waits(B));
+    // Controllers have not heard of B for long; A hears of it by them only.
+    world.hosts[0].set_absent(B);
+    let absent = StreamError::Absent { host: B };
+    assert!(world.hosts[0].outgoing(forth).unwrap().given_up && world.hosts[0].given_up(B) == absent);
+    assert_eq!(world.hosts[0].write(forth, &[1]), Err(absent.clone()));
+    assert_eq!(world.hosts[0].open(B, 0, None), Err(absent));
+    assert_eq!(world.hosts[0].read(here, &mut [0; 10]), Read::Broken);
+    assert!(!world.hosts[0].push_packet(B, &[0; 100]) && world.hosts[0].backlog().is_empty());
+    let c = *world.hosts[0].counters();
+    assert_eq!((c.streams_given_up, c.streams_broken, c.packets_dropped), (1, 1, 2));
+    world.hosts[0].abandon(forth);
+    assert_eq!(world.hosts[0].memory(), Bytes::ZERO);
+    // Its agent has lived on. It is told when it is back, and once only.
+    run(&mut world, Duration::from_secs(20));
+    assert_eq!(read_all(&mut world.hosts[1], there), (vec![1; 9_000], Read::Nothing));
+    world.hosts[0].set_peer(B, mac(B));
+    run(&mut world, Duration::from_ms(100));
+    assert_eq!(world.hosts[1].read(there, &mut [0; 10]), Read::Broken);
+    world.hosts[1].write(back, &[2; 9_000]).unwrap();
+    run(&mut world, Duration::from_ms(100));
+    assert!(world.hosts[1].outgoing(back).unwrap().given_up);
+    let again = world.hosts[0].open(B, 0, Some(3)).unwrap();
+    world.hosts[0].write(again, b"new").unwrap();
+    run(&mut world, Duration::from_ms(100));
+    let there = world.hosts[1].accept(listeners[1]).unwrap();
+    assert_eq!(read_all(&mut world.hosts[1], there), (b"new".to_vec(), Read::End));
 }
 
 #[test]

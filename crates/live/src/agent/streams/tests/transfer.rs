@@ -166,3 +166,60 @@ proptest! {
         transfer(buffer, &totals, slow, Trouble { loss, duplication, truncation, jitter_us, refusal }, seed);
     }
 }
+
+/// An interface's MTU changes while frames wait: those that it refused come again, cut to what fits.
+#[test]
+fn frames_that_no_longer_fit_are_cut_again() {
+    let mut world = World::new(100_000, Trouble::default(), 3);
+    let listener = world.hosts[1].listen(0).unwrap();
+    let id = world.hosts[0].open(B, 0, Some(60_000)).unwrap();
+    let bytes: Vec<u8> = (0..60_000).map(|at| pattern(1, at)).collect();
+    world.hosts[0].write(id, &bytes).unwrap();
+    let mut refused = Vec::new();
+    for _ in 0..10 {
+        let mut frame = Vec::new();
+        let sent = world.hosts[0].next_frame(world.now, B, 7, FULL, &mut frame).unwrap();
+        assert_eq!(frame.len(), 1514);
+        refused.push((sent, frame));
+    }
+    assert!(world.hosts[0].push_packet(B, &[1; 1400]) && world.hosts[0].push_packet(B, &[2; 500]));
+    world.hosts[0].set_mtu(1400);
+    for (sent, frame) in refused.into_iter().rev() {
+        world.hosts[0].unsent(sent, &frame);
+    }
+    // Packets cannot be cut: the longer one is dropped and counted.
+    assert_eq!(world.hosts[0].counters().packets_dropped, 1);
+    world.most = 1400 + 14;
+    world.settle(20_000);
+    let taken = world.hosts[1].accept(listener).unwrap();
+    assert_eq!(read_all(&mut world.hosts[1], taken), (bytes, Read::End));
+    assert_eq!((world.too_long, world.packets[1].len()), (0, 1));
+}
+
+/// The network drops long frames without a word, as where the receiver's MTU is lower.
+#[test]
+fn a_stream_gets_on_by_shorter_frames_where_long_ones_do_not_arrive() {
+    let mut world = World::new(100_000, Trouble::default(), 3);
+    (world.most, world.roomy) = (1400 + 14, true);
+    let listener = world.hosts[1].listen(0).unwrap();
+    let bytes: Vec<u8> = (0..60_000).map(|at| pattern(1, at)).collect();
+    let whole = |world: &mut World| {
+        let id = world.hosts[0].open(B, 0, Some(60_000)).unwrap();
+        world.hosts[0].write(id, &bytes).unwrap();
+        world.settle(200_000);
+        let taken = world.hosts[1].accept(listener).unwrap();
+        assert_eq!(read_all(&mut world.hosts[1], taken), (bytes.clone(), Read::End));
+        world.hosts[1].close(taken);
+        world.hosts[0].abandon(id);
+        world.settle(200_000);
+    };
+    whole(&mut world);
+    assert!(world.hosts[0].counters().streams_shortened > 0);
+    // Frames are long again once the network carries them.
+    world.most = 1514;
+    world.now += Duration::from_secs(70);
+    let before = (world.hosts[0].counters().frames_sent, world.hosts[0].counters().streams_shortened);
+    whole(&mut world);
+    let c = world.hosts[0].counters();
+    assert_eq!((c.frames_sent - before.0, c.streams_shortened - before.1), (60_000u64.div_ceil(1462), 0));
+}

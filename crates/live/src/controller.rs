@@ -14,7 +14,7 @@ mod signals;
 use crate::channel::{Client, Event as ChannelEvent, PeerId, Record, Server};
 use crate::clock;
 use crate::counters::shared_counters;
-use crate::notes::{Note, Welcome, key_of};
+use crate::notes::{JoinedHost, Note, Welcome, bytes_of, digits_of};
 use crate::service::{Pulse, Stop};
 use crate::slipping::Slipping;
 use crate::timed::{self, Inbox};
@@ -30,7 +30,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 use timeplane_model::{Backlog, Duration, HostId, LinkId, Time};
-use timeplane_protocol::wire::{Control, MacAddress, SignalEncoding, SignalKey};
+use timeplane_protocol::wire::{Control, HostSecret, MacAddress, SignalEncoding, SignalKey};
 use timeplane_protocol::{Address, Agent, BacklogReport, Event, Input, Message, Output};
 
 /// Why a controller cannot run.
@@ -85,6 +85,8 @@ pub struct ControllerConfig {
     pub circuits: Option<PathBuf>,
     /// Share of grants and rates to drop on purpose, 0 to 1. For labs.
     pub control_loss: f64,
+    /// Whether hosts seal the frames between them. Others are refused.
+    pub seals: bool,
 }
 
 shared_counters! {
@@ -171,6 +173,8 @@ struct Host {
     mac: MacAddress,
     ip: Option<Ipv4Addr>,
     key: SignalKey,
+    /// For the keys of frames to it, if hosts seal them.
+    secret: Option<HostSecret>,
     /// Epoch of its agent, and sequence number of that agent's newest report.
     epoch: u32,
     sequence: u64,
@@ -475,14 +479,25 @@ impl Controller {
             return Err(format!("unknown host {}: expected 0 to {}", hello.host, self.host_plan.hosts - 1));
         }
         let mac: MacAddress = hello.mac.parse().map_err(|e| format!("{e}"))?;
-        let key = key_of(&hello.key).ok_or("invalid key: expected 32 hexadecimal digits")?;
+        let key = bytes_of(&hello.key).map(SignalKey).ok_or("invalid key: expected 32 hexadecimal digits")?;
+        let secret = match (&hello.secret, self.config.seals) {
+            (Some(digits), true) => {
+                Some(bytes_of(digits).map(HostSecret).ok_or("invalid secret: expected 64 hexadecimal digits")?)
+            }
+            (None, false) => None,
+            (found, expected) => {
+                let name = |seals| if seals { "blake3" } else { "none" };
+                let (found, expected) = (name(found.is_some()), name(expected));
+                return Err(format!("`seal` of host {} is \"{found}\": expected \"{expected}\"", hello.host));
+            }
+        };
         if self.hosts.get(&host).is_some_and(|before| before.epoch > hello.epoch) {
             return Err(format!("host {} has joined with a newer agent", hello.host));
         }
         if self.config.encoding == SignalEncoding::Udp && hello.ip.is_none() {
             return Err(format!("host {} has no IPv4 address, which signals in datagrams need", hello.host));
         }
-        self.hosts.insert(host, Host { peer, mac, ip: hello.ip, key, epoch: hello.epoch, sequence: 0 });
+        self.hosts.insert(host, Host { peer, mac, ip: hello.ip, key, secret, epoch: hello.epoch, sequence: 0 });
         self.counters.joined.fetch_add(1, Relaxed);
         tracing::info!("host {} joined from {mac}", hello.host);
         self.tell_links();
@@ -519,17 +534,27 @@ impl Controller {
     }
 
     fn welcome(&mut self) {
-        let joined: Vec<(u32, String)> = self.hosts.iter().map(|(h, of)| (h.0, of.mac.to_string())).collect();
         {
             let mut state = self.state.0.lock().unwrap_or_else(PoisonError::into_inner);
-            state.joined = joined.iter().cloned().collect();
+            state.joined = self.hosts.iter().map(|(h, of)| (h.0, of.mac.to_string())).collect();
             state.left.retain(|host, _| !self.hosts.contains_key(&HostId(*host)));
         }
         let counts_every_ms = if self.watch.is_some() { COUNTS_EVERY_MS } else { 0 };
-        let welcome = Note::Welcome(Welcome::new(&self.host_plan, joined, counts_every_ms));
-        for host in self.hosts.values() {
-            self.note_to(host.peer, &welcome);
+        for (&to, host) in &self.hosts {
+            let welcome = Welcome::new(&self.host_plan, self.joined_for(to), counts_every_ms);
+            self.note_to(host.peer, &Note::Welcome(welcome));
         }
+    }
+
+    /// The joined hosts as one of them gets to know them: with the keys of its own frames only.
+    fn joined_for(&self, reader: HostId) -> Vec<JoinedHost> {
+        let joined = |(&owner, of): (&HostId, &Host)| JoinedHost {
+            host: owner.0,
+            mac: of.mac.to_string(),
+            epoch: of.epoch,
+            key: of.secret.map(|secret| digits_of(&secret.key_of(reader, owner).0)),
+        };
+        self.hosts.iter().map(joined).collect()
     }
 
     fn note_to(&self, peer: PeerId, note: &Note) {

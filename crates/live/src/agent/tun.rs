@@ -14,7 +14,6 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use timeplane_model::HostId;
-use timeplane_protocol::wire::DataHeader;
 use tun_rs::{DeviceBuilder, SyncDevice};
 
 /// A TUN interface. It is removed when dropped.
@@ -45,8 +44,8 @@ fn destination(packet: &[u8], network: Ipv4Addr) -> Option<HostId> {
 /// If the interface cannot be created.
 pub fn start(table: &TunTable, host: HostId, shared: Arc<Shared>, agent: &mut LiveAgent) -> Result<Tun, Failure> {
     let network = table.network;
-    // With the header of a data frame behind Ethernet's a packet must fit a frame.
-    let mtu = 1500 - (DataHeader::BYTES as u16 - 14);
+    // With header and tag of a data frame a packet must fit a frame.
+    let mtu = u16::try_from(shared.lock().config().max_payload()).unwrap_or(u16::MAX);
     let device = DeviceBuilder::new()
         .name(&table.name)
         .ipv4(address_of(network, host), table.prefix, None)

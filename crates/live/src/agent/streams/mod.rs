@@ -16,11 +16,14 @@
 //!   for again once somebody listens; then its sender is told that it is given up.
 //! - **Programs that go away.** Either agent tells the other, several times where that is not
 //!   confirmed.
-//! - **Agents that are started anew** have a higher epoch. All streams of the former one are
-//!   broken, and its frames are stale.
+//! - **Agents that are started anew** have a higher epoch, which controllers announce. All streams
+//!   of the former one are broken, and its frames are stale.
+//! - **Seals.** With a [secret](StreamsConfig::secret), every frame has a tag under a key that only
+//!   its two hosts and their controllers know. All others are counted and change nothing. Recorded
+//!   frames have no effect when they are sent again: bytes of streams have arrived, older reports
+//!   are ignored, IP packets have numbers, and streams that have ended are remembered.
 //!
-//! Whoever knows the addresses of hosts and the epochs of their agents can forge frames: the
-//! network behind the gates is trusted.
+//! Without a secret, whoever can send frames and knows the hosts' addresses and epochs can forge.
 
 mod frames;
 mod hearing;
@@ -29,6 +32,7 @@ mod listening;
 mod outgoing;
 mod packets;
 mod peer;
+mod repeats;
 mod ring;
 mod sending;
 mod types;
@@ -37,7 +41,8 @@ mod types;
 mod tests;
 
 pub use types::{
-    Attention, IncomingId, ListenerId, Outgoing, Read, Sent, StreamCounters, StreamError, StreamId, StreamsConfig,
+    Attention, IncomingId, ListenerId, Outgoing, PeerHost, Read, Sent, StreamCounters, StreamError, StreamId,
+    StreamsConfig,
 };
 
 use incoming::Receiving;
@@ -46,7 +51,6 @@ use outgoing::Sending;
 use peer::Peer;
 use std::collections::{BTreeMap, BTreeSet};
 use timeplane_model::{Bytes, Duration, HostId, Time};
-use timeplane_protocol::wire::MacAddress;
 
 /// Streams that may be open to send.
 pub const MAX_OUTGOING: usize = 4096;
@@ -104,6 +108,8 @@ pub struct Streams {
     answers: BTreeMap<(HostId, u32, u32), Answer>,
     timers: BTreeSet<(Time, Timer)>,
     next_stream: u32,
+    /// Number of the last repair.
+    next_repair: u32,
     next_listener: u64,
     /// How often a destination for which nothing waited got something.
     awoken: u64,
@@ -114,6 +120,7 @@ impl Streams {
     pub fn new(mut config: StreamsConfig) -> Self {
         // Less than some frames would never be reported.
         config.send_buffer = Bytes::new(config.send_buffer.get().max(4 * u64::from(config.max_payload())));
+        let next_stream = config.first_stream;
         Self {
             config,
             counters: StreamCounters::default(),
@@ -126,7 +133,8 @@ impl Streams {
             farewells: BTreeMap::new(),
             answers: BTreeMap::new(),
             timers: BTreeSet::new(),
-            next_stream: 1,
+            next_stream,
+            next_repair: 0,
             next_listener: 0,
             awoken: 0,
         }
@@ -135,11 +143,6 @@ impl Streams {
     /// How it was made.
     pub fn config(&self) -> &StreamsConfig {
         &self.config
-    }
-
-    /// Where a host is. Its streams and packets stay, if it was known before.
-    pub fn set_peer(&mut self, host: HostId, mac: MacAddress) {
-        self.peers.entry(host).or_insert_with(|| Peer::new(mac)).mac = mac;
     }
 
     /// Begins a stream to a port of another host, of a length that may be known. Where it is, the
@@ -152,12 +155,17 @@ impl Streams {
             return Err(StreamError::UnknownHost(to));
         }
         let have = self.sending.len();
-        let Some(next) = self.next_stream.checked_add(1).filter(|_| have < MAX_OUTGOING) else {
+        if have >= MAX_OUTGOING {
             return Err(StreamError::TooMany { what: "streams to send", have });
-        };
+        }
+        // After four billion streams, numbers come again.
+        while self.sending.contains_key(&self.next_stream) || self.farewells.contains_key(&self.next_stream) {
+            self.next_stream = self.next_stream.wrapping_add(1);
+        }
         // The highest lengths would leave no room for the end.
         let length = length.map(|l| l.min(u64::MAX - 2));
-        let number = std::mem::replace(&mut self.next_stream, next);
+        let number = self.next_stream;
+        self.next_stream = number.wrapping_add(1);
         self.sending.insert(number, Sending::new(to, port, length, &self.config.raw));
         self.counters.streams_opened += 1;
         self.make_ready(number);

@@ -184,13 +184,20 @@ fn agents_that_are_started_anew_break_what_was_and_their_old_frames_are_stale() 
     let fresh = world.hosts[0].open(B, 0, Some(3)).unwrap();
     world.hosts[0].write(fresh, b"new").unwrap();
     world.hosts[1].write(back, &[2; 9_000]).unwrap();
+    // Until a controller announces it, nobody hears the new agent.
+    run(&mut world, Duration::from_ms(500));
+    assert!(world.hosts[1].counters().frames_stale > 0);
+    assert_eq!(read_all(&mut world.hosts[1], there).1, Read::Nothing);
+    assert_eq!(world.hosts[1].set_peer(A, peer(A, 2, B, false)), None);
+    // A controller that does not know of it yet changes nothing.
+    assert_eq!(world.hosts[1].set_peer(A, peer(A, 1, B, false)), Some(2));
     run(&mut world, Duration::from_ms(500));
     assert_eq!(read_all(&mut world.hosts[1], there).1, Read::Broken);
     // What the old agent had acknowledged is lost with it, and the sender is told so.
     assert!(world.hosts[1].outgoing(back).unwrap().given_up);
-    let before = digest(&world.hosts[1].receiving);
+    let (before, stale) = (digest(&world.hosts[1].receiving), world.hosts[1].counters().frames_stale);
     assert_eq!(world.hosts[1].received(world.now, &late), Ok(None));
-    assert_eq!((world.hosts[1].counters().frames_stale, digest(&world.hosts[1].receiving)), (1, before));
+    assert_eq!((world.hosts[1].counters().frames_stale, digest(&world.hosts[1].receiving)), (stale + 1, before));
     let there = world.hosts[1].accept(listeners[1]).unwrap();
     assert_eq!((there.epoch, read_all(&mut world.hosts[1], there)), (2, (b"new".to_vec(), Read::End)));
     assert!(world.hosts[0].outgoing(fresh).unwrap().complete);
@@ -256,6 +263,7 @@ fn frames_of_others_change_nothing() {
         epoch: 5,
         stream: 77,
         port: 0,
+        sealed: false,
         offset: 0,
         length: None,
     };
@@ -295,7 +303,8 @@ fn frames_of_others_change_nothing() {
     }
     // Reports of what was never sent.
     let before = world.hosts[0].outgoing(StreamId(1)).unwrap();
-    for contiguous in [40_001, 1 << 40, u64::MAX - 1] {
+    for (number, contiguous) in [(1 << 20, 40_001), (2 << 20, 1 << 40), (3 << 20, u64::MAX - 1)] {
+        let repair = DataHeader { offset: number << 32 | u64::from(B_EPOCH), ..repair };
         let payload = encode_repair(contiguous, std::iter::empty());
         world.hosts[0].received(now, &sealed(&repair, &payload)).unwrap();
         assert_eq!(world.hosts[0].outgoing(StreamId(1)), Some(before));
@@ -335,9 +344,10 @@ proptest! {
             let mut at = offset;
             let missing: Vec<_> = steps.iter().map(|(skip, long)| { let from = at + skip; at = from + long; (from, at) }).collect();
             let payload = if kind == DataKind::Repair { encode_repair(if wild { u64::MAX } else { offset }, missing.into_iter().filter(|_| !wild)) } else { bytes };
-            let offset = if kind == DataKind::Repair { u64::from(B_EPOCH) + u64::from(wild) } else { offset };
+            let epoch_of_repair = u64::from(B_EPOCH) + u64::from(wild);
+            let offset = if kind == DataKind::Repair { offset << 32 | epoch_of_repair } else { offset };
             let header = DataHeader {
-                destination: mac(A), source: mac(B), kind, class: 0, payload: payload.len() as u16, host: B, epoch, stream, port: 0, offset, length,
+                destination: mac(A), source: mac(B), kind, class: 0, payload: payload.len() as u16, host: B, epoch, stream, port: 0, sealed: false, offset, length,
             };
             let _ = world.hosts[0].received(world.now, &[&header.encode()[..], &payload].concat());
             world.step();

@@ -31,7 +31,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 use timeplane_model::{Backlog, Duration, HostId, LinkId, Time};
 use timeplane_protocol::wire::{Control, HostSecret, MacAddress, SignalEncoding, SignalKey};
-use timeplane_protocol::{Address, Agent, BacklogReport, Event, Input, Message, Output};
+use timeplane_protocol::{Address, Agent, BacklogReport, Event, Input, KnownEpochs, Message, Output};
 
 /// Why a controller cannot run.
 #[derive(Debug, thiserror::Error)]
@@ -120,7 +120,7 @@ shared_counters! {
         joined,
         /// Hosts that left.
         left,
-        /// Invalid notes and names.
+        /// Invalid notes and names, and reports with impossible epochs.
         refused,
         /// How often the schedule slipped.
         slips,
@@ -181,6 +181,17 @@ struct Host {
 }
 
 impl Host {
+    /// Checks the epochs in a report of this host.
+    fn check(&self, report: &BacklogReport, epochs: &KnownEpochs) -> Result<(), String> {
+        if report.epoch != self.epoch {
+            return Err(format!("a report of epoch {}: expected {}, as in its hello", report.epoch, self.epoch));
+        }
+        if epochs.is_impossible(report.obeys) {
+            return Err(format!("a report that obeys epoch {}: no controller can have it", report.obeys));
+        }
+        Ok(())
+    }
+
     fn signal_target(&self) -> SignalTarget {
         SignalTarget { mac: self.mac, ip: self.ip, key: self.key }
     }
@@ -209,6 +220,8 @@ pub struct Controller {
     hosts: BTreeMap<HostId, Host>,
     /// Connected controllers.
     peers: Vec<PeerId>,
+    /// Against impossible epochs that hosts tell.
+    epochs: KnownEpochs,
     /// Names of connected peers that have not said hello yet.
     names: BTreeMap<PeerId, String>,
     counters: Arc<ControllerCounters>,
@@ -255,6 +268,7 @@ impl Controller {
             state: Arc::default(),
             hosts: BTreeMap::new(),
             peers: Vec::new(),
+            epochs: KnownEpochs::new(config.epoch),
             names: BTreeMap::new(),
             counters,
             out: Vec::new(),
@@ -358,6 +372,9 @@ impl Controller {
 
     fn send(&mut self, to: Address, message: Message) {
         let bytes = message.wire_bytes();
+        if let Message::Heartbeat(beat) = &message {
+            self.epochs.hear(beat.epoch);
+        }
         let control = Control::Message(message);
         match to {
             Address::Host(host) => {
@@ -433,11 +450,23 @@ impl Controller {
                     return;
                 };
                 self.counters.heard_of_peers.fetch_add(u64::from(from == Address::Peer), Relaxed);
-                if let Message::Report(report) = &message {
-                    self.counters.reports.fetch_add(1, Relaxed);
-                    if let Some(host) = self.hosts.values_mut().find(|h| h.peer == peer) {
-                        host.sequence = host.sequence.max(report.sequence);
+                match &message {
+                    Message::Report(report) => {
+                        self.counters.reports.fetch_add(1, Relaxed);
+                        if let Some((&number, host)) = self.hosts.iter_mut().find(|(_, h)| h.peer == peer) {
+                            if let Err(why) = host.check(report, &self.epochs) {
+                                self.counters.refused.fetch_add(1, Relaxed);
+                                tracing::error!("closing the channel of host {}: {why}", number.0);
+                                self.server.close(peer);
+                                // Now, as more reports may have arrived already.
+                                self.leave(number);
+                                return;
+                            }
+                            host.sequence = host.sequence.max(report.sequence);
+                        }
                     }
+                    Message::Heartbeat(beat) if from == Address::Peer => self.epochs.hear(beat.epoch),
+                    _ => {}
                 }
                 let now = self.clock.read(clock::now());
                 self.tell(now, Input::Message { from, message });
@@ -457,6 +486,9 @@ impl Controller {
     fn hear_peer(&mut self, event: ChannelEvent) {
         if let ChannelEvent::Control { control: Control::Message(message), .. } = event {
             self.counters.heard_of_peers.fetch_add(1, Relaxed);
+            if let Message::Heartbeat(beat) = &message {
+                self.epochs.hear(beat.epoch);
+            }
             let now = self.clock.read(clock::now());
             self.tell(now, Input::Message { from: Address::Peer, message });
         }
@@ -491,6 +523,9 @@ impl Controller {
                 return Err(format!("`seal` of host {} is \"{found}\": expected \"{expected}\"", hello.host));
             }
         };
+        if self.epochs.is_impossible(hello.epoch) {
+            return Err(format!("epoch {} of host {} is impossible", hello.epoch, hello.host));
+        }
         if self.hosts.get(&host).is_some_and(|before| before.epoch > hello.epoch) {
             return Err(format!("host {} has joined with a newer agent", hello.host));
         }
@@ -514,7 +549,7 @@ impl Controller {
         let now = self.clock.read(clock::now());
         // Newer than all of its reports. If its agent lives and only the connection was lost, its
         // second next report is newer than this.
-        let sequence = left.sequence + 1;
+        let sequence = left.sequence.saturating_add(1);
         let report =
             BacklogReport { epoch: left.epoch, sequence, taken_at: now, obeys: 0, backlog: Backlog::default() };
         self.tell(now, Input::Message { from: Address::Host(host), message: Message::Report(Box::new(report)) });

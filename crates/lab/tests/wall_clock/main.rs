@@ -10,6 +10,7 @@ mod allowed;
 mod circuits;
 mod common;
 mod encodings;
+mod forgers;
 mod observer;
 mod proxy;
 mod proxy_daemon;

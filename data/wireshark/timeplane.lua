@@ -161,8 +161,10 @@ field("data.host", u32, "Host", DEC)
 field("data.epoch", u32, "Epoch", DEC)
 field("data.stream", u32, "Stream", DEC)
 field("data.port", u16, "Port", DEC)
+field("data.sealed", u8, "Sealed", DEC)
 field("data.offset", u64, "Offset", DEC)
 field("data.length", u64, "Length of the stream", DEC)
+field("data.tag", ProtoField.bytes, "Tag")
 field("repair.contiguous", u64, "Everything below has come", DEC)
 field("repair.gap_begin", u64, "Gap from", DEC)
 field("repair.gap_end", u64, "Gap to", DEC)
@@ -544,7 +546,8 @@ function data.dissector(buffer, pinfo, tree)
     r:add(t, "data.epoch", 4)
     r:add(t, "data.stream", 4)
     r:add(t, "data.port", 2)
-    r:skip(2)
+    r:skip(1)
+    r:add(t, "data.sealed", 1)
     r:add(t, "data.offset", 8)
     r:add(t, "data.length", 8)
     local there = math.min(payload, r:left())
@@ -558,6 +561,9 @@ function data.dissector(buffer, pinfo, tree)
         end
     elseif kind == 3 and there > 0 then
         IP_OF_WIRESHARK:call(r:peek(there):tvb(), pinfo, tree)
+    end
+    if buffer(21, 1):uint() == 1 and buffer:len() >= 46 + payload then
+        t:add(fields["data.tag"], buffer(38 + payload, 8))
     end
     return buffer:len()
 end

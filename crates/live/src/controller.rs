@@ -14,7 +14,7 @@ mod signals;
 use crate::channel::{Client, Event as ChannelEvent, PeerId, Record, Server};
 use crate::clock;
 use crate::counters::shared_counters;
-use crate::notes::{Note, Welcome, key_of};
+use crate::notes::{JoinedHost, Note, Welcome, bytes_of, digits_of};
 use crate::seldom::Seldom;
 use crate::service::{Pulse, Stop};
 use crate::slipping::Slipping;
@@ -31,8 +31,8 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 use timeplane_model::{Backlog, Duration, HostId, LinkId, Time};
-use timeplane_protocol::wire::{Control, MacAddress, SignalEncoding, SignalKey};
-use timeplane_protocol::{Address, Agent, BacklogReport, Event, Input, Message, Output};
+use timeplane_protocol::wire::{Control, HostSecret, MacAddress, SignalEncoding, SignalKey};
+use timeplane_protocol::{Address, Agent, BacklogReport, Event, Input, KnownEpochs, Message, Output};
 
 /// Why a controller cannot run.
 #[derive(Debug, thiserror::Error)]
@@ -86,6 +86,8 @@ pub struct ControllerConfig {
     pub circuits: Option<PathBuf>,
     /// Share of grants and rates to drop on purpose, 0 to 1. For labs.
     pub control_loss: f64,
+    /// Whether hosts seal the frames between them. Others are refused.
+    pub seals: bool,
 }
 
 shared_counters! {
@@ -119,7 +121,7 @@ shared_counters! {
         joined,
         /// Hosts that left.
         left,
-        /// Invalid notes and names.
+        /// Invalid notes and names, and reports with impossible epochs.
         refused,
         /// How often the schedule slipped.
         slips,
@@ -172,12 +174,25 @@ struct Host {
     mac: MacAddress,
     ip: Option<Ipv4Addr>,
     key: SignalKey,
+    /// For the keys of frames to it, if hosts seal them.
+    secret: Option<HostSecret>,
     /// Epoch of its agent, and sequence number of that agent's newest report.
     epoch: u32,
     sequence: u64,
 }
 
 impl Host {
+    /// Checks the epochs in a report of this host.
+    fn check(&self, report: &BacklogReport, epochs: &KnownEpochs) -> Result<(), String> {
+        if report.epoch != self.epoch {
+            return Err(format!("a report of epoch {}: expected {}, as in its hello", report.epoch, self.epoch));
+        }
+        if epochs.is_impossible(report.obeys) {
+            return Err(format!("a report that obeys epoch {}: no controller can have it", report.obeys));
+        }
+        Ok(())
+    }
+
     fn signal_target(&self) -> SignalTarget {
         SignalTarget { mac: self.mac, ip: self.ip, key: self.key }
     }
@@ -206,6 +221,8 @@ pub struct Controller {
     hosts: BTreeMap<HostId, Host>,
     /// Connected controllers.
     peers: Vec<PeerId>,
+    /// Against impossible epochs that hosts tell.
+    epochs: KnownEpochs,
     /// Names of connected peers that have not said hello yet.
     names: BTreeMap<PeerId, String>,
     counters: Arc<ControllerCounters>,
@@ -255,6 +272,7 @@ impl Controller {
             state: Arc::default(),
             hosts: BTreeMap::new(),
             peers: Vec::new(),
+            epochs: KnownEpochs::new(config.epoch),
             names: BTreeMap::new(),
             counters,
             refusals: Seldom::default(),
@@ -360,6 +378,9 @@ impl Controller {
 
     fn send(&mut self, to: Address, message: Message) {
         let bytes = message.wire_bytes();
+        if let Message::Heartbeat(beat) = &message {
+            self.epochs.hear(beat.epoch);
+        }
         let control = Control::Message(message);
         match to {
             Address::Host(host) => {
@@ -435,11 +456,23 @@ impl Controller {
                     return;
                 };
                 self.counters.heard_of_peers.fetch_add(u64::from(from == Address::Peer), Relaxed);
-                if let Message::Report(report) = &message {
-                    self.counters.reports.fetch_add(1, Relaxed);
-                    if let Some(host) = self.hosts.values_mut().find(|h| h.peer == peer) {
-                        host.sequence = host.sequence.max(report.sequence);
+                match &message {
+                    Message::Report(report) => {
+                        self.counters.reports.fetch_add(1, Relaxed);
+                        if let Some((&number, host)) = self.hosts.iter_mut().find(|(_, h)| h.peer == peer) {
+                            if let Err(why) = host.check(report, &self.epochs) {
+                                self.counters.refused.fetch_add(1, Relaxed);
+                                tracing::error!("closing the channel of host {}: {why}", number.0);
+                                self.server.close(peer);
+                                // Now, as more reports may have arrived already.
+                                self.leave(number);
+                                return;
+                            }
+                            host.sequence = host.sequence.max(report.sequence);
+                        }
                     }
+                    Message::Heartbeat(beat) if from == Address::Peer => self.epochs.hear(beat.epoch),
+                    _ => {}
                 }
                 let now = self.clock.read(clock::now());
                 self.tell(now, Input::Message { from, message });
@@ -459,6 +492,9 @@ impl Controller {
     fn hear_peer(&mut self, event: ChannelEvent) {
         if let ChannelEvent::Control { control: Control::Message(message), .. } = event {
             self.counters.heard_of_peers.fetch_add(1, Relaxed);
+            if let Message::Heartbeat(beat) = &message {
+                self.epochs.hear(beat.epoch);
+            }
             let now = self.clock.read(clock::now());
             self.tell(now, Input::Message { from: Address::Peer, message });
         }
@@ -481,14 +517,28 @@ impl Controller {
             return Err(format!("unknown host {}: expected 0 to {}", hello.host, self.host_plan.hosts - 1));
         }
         let mac: MacAddress = hello.mac.parse().map_err(|e| format!("{e}"))?;
-        let key = key_of(&hello.key).ok_or("invalid key: expected 32 hexadecimal digits")?;
+        let key = bytes_of(&hello.key).map(SignalKey).ok_or("invalid key: expected 32 hexadecimal digits")?;
+        let secret = match (&hello.secret, self.config.seals) {
+            (Some(digits), true) => {
+                Some(bytes_of(digits).map(HostSecret).ok_or("invalid secret: expected 64 hexadecimal digits")?)
+            }
+            (None, false) => None,
+            (found, expected) => {
+                let name = |seals| if seals { "blake3" } else { "none" };
+                let (found, expected) = (name(found.is_some()), name(expected));
+                return Err(format!("`seal` of host {} is \"{found}\": expected \"{expected}\"", hello.host));
+            }
+        };
+        if self.epochs.is_impossible(hello.epoch) {
+            return Err(format!("epoch {} of host {} is impossible", hello.epoch, hello.host));
+        }
         if self.hosts.get(&host).is_some_and(|before| before.epoch > hello.epoch) {
             return Err(format!("host {} has joined with a newer agent", hello.host));
         }
         if self.config.encoding == SignalEncoding::Udp && hello.ip.is_none() {
             return Err(format!("host {} has no IPv4 address, which signals in datagrams need", hello.host));
         }
-        self.hosts.insert(host, Host { peer, mac, ip: hello.ip, key, epoch: hello.epoch, sequence: 0 });
+        self.hosts.insert(host, Host { peer, mac, ip: hello.ip, key, secret, epoch: hello.epoch, sequence: 0 });
         self.counters.joined.fetch_add(1, Relaxed);
         self.arrivals.say(clock::now(), |more| tracing::info!("host {} joined from {mac}{more}", hello.host));
         self.tell_links();
@@ -505,7 +555,7 @@ impl Controller {
         let now = self.clock.read(clock::now());
         // Newer than all of its reports. If its agent lives and only the connection was lost, its
         // second next report is newer than this.
-        let sequence = left.sequence + 1;
+        let sequence = left.sequence.saturating_add(1);
         let report =
             BacklogReport { epoch: left.epoch, sequence, taken_at: now, obeys: 0, backlog: Backlog::default() };
         self.tell(now, Input::Message { from: Address::Host(host), message: Message::Report(Box::new(report)) });
@@ -525,17 +575,27 @@ impl Controller {
     }
 
     fn welcome(&mut self) {
-        let joined: Vec<(u32, String)> = self.hosts.iter().map(|(h, of)| (h.0, of.mac.to_string())).collect();
         {
             let mut state = self.state.0.lock().unwrap_or_else(PoisonError::into_inner);
-            state.joined = joined.iter().cloned().collect();
+            state.joined = self.hosts.iter().map(|(h, of)| (h.0, of.mac.to_string())).collect();
             state.left.retain(|host, _| !self.hosts.contains_key(&HostId(*host)));
         }
         let counts_every_ms = if self.watch.is_some() { COUNTS_EVERY_MS } else { 0 };
-        let welcome = Note::Welcome(Welcome::new(&self.host_plan, joined, counts_every_ms));
-        for host in self.hosts.values() {
-            self.note_to(host.peer, &welcome);
+        for (&to, host) in &self.hosts {
+            let welcome = Welcome::new(&self.host_plan, self.joined_for(to), counts_every_ms);
+            self.note_to(host.peer, &Note::Welcome(welcome));
         }
+    }
+
+    /// The joined hosts as one of them gets to know them: with the keys of its own frames only.
+    fn joined_for(&self, reader: HostId) -> Vec<JoinedHost> {
+        let joined = |(&owner, of): (&HostId, &Host)| JoinedHost {
+            host: owner.0,
+            mac: of.mac.to_string(),
+            epoch: of.epoch,
+            key: of.secret.map(|secret| digits_of(&secret.key_of(reader, owner).0)),
+        };
+        self.hosts.iter().map(joined).collect()
     }
 
     fn note_to(&self, peer: PeerId, note: &Note) {

@@ -2,9 +2,9 @@
 //!
 //! Each puts its configuration, keys, status page and control loop together.
 
-use crate::agent::{AgentConfig, Api, LiveAgent, Shared, Streams, StreamsConfig, ip_of, mac_of, new_key};
+use crate::agent::{AgentConfig, Api, LiveAgent, Shared, Streams, StreamsConfig, ip_of, mac_of, random_bytes};
 use crate::channel::{Client, Server};
-use crate::config::{self, AgentFile, ControllerFile};
+use crate::config::{self, AgentFile, ControllerFile, Seal};
 use crate::controller::{Controller, ControllerConfig, Origin, Plan, SignalInterface};
 use crate::gate::{Allowed, GateConfig};
 use crate::keys::Identity;
@@ -20,6 +20,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use timeplane_model::HostId;
 use timeplane_protocol::Event;
+use timeplane_protocol::wire::{HostSecret, SignalKey};
 
 /// Why a daemon ended, with an explanation for the user.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -148,6 +149,7 @@ fn controller_config(
         real_time: file.real_time,
         circuits: file.circuits.as_ref().map(|folder| config::beside(path, folder)),
         control_loss: file.control_loss,
+        seals: file.seal != Seal::None,
     })
 }
 
@@ -280,9 +282,17 @@ pub fn agent(path: &Path, stop: &Stop) -> Result<(), Failure> {
         max_hold: file.gate.max_hold,
         allowed: [Allowed::always(channels), file.gate.allow.clone()].concat(),
         pin: if file.gate.outlives { Some(pin_of(&file.interface)?) } else { None },
-        ..GateConfig::new(&file.interface, mac, new_key()?)
+        ..GateConfig::new(&file.interface, mac, SignalKey(random_bytes()?))
     };
-    let streams = StreamsConfig { memory: file.memory, ..StreamsConfig::new(host, mac, epoch) };
+    let secret = match file.seal {
+        Seal::Blake3 => Some(HostSecret(random_bytes()?)),
+        Seal::None => {
+            tracing::warn!("`seal` is \"none\": everybody on the network can forge frames between hosts");
+            None
+        }
+    };
+    let first_stream = u32::from_ne_bytes(random_bytes()?);
+    let streams = StreamsConfig { secret, first_stream, memory: file.memory, ..StreamsConfig::new(host, mac, epoch) };
     let shared = Shared::new(Streams::new(streams))?;
     let inbox = Inbox::new()?;
     let mut controllers = Vec::new();

@@ -3,11 +3,12 @@
 //!
 //! They are JSON: greetings, the hosts that have joined, and counters for the page.
 
+use crate::agent::PeerHost;
 use crate::controller::HostPlan;
 use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
 use timeplane_protocol::Detail;
-use timeplane_protocol::wire::SignalKey;
+use timeplane_protocol::wire::{MacAddress, PairKey};
 
 /// The greeting of a host that joins.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -23,6 +24,36 @@ pub struct Hello {
     pub ip: Option<Ipv4Addr>,
     /// Key for sealing its signals, in hexadecimal digits.
     pub key: String,
+    /// Secret for the keys of frames to this host, in hexadecimal digits; none if hosts do not seal
+    /// their frames.
+    #[serde(default)]
+    pub secret: Option<String>,
+}
+
+/// A host that has joined, as a controller describes it to another one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct JoinedHost {
+    /// Number of the host in the scenario.
+    pub host: u32,
+    /// MAC address of its gated interface.
+    pub mac: String,
+    /// Number of this start of its agent.
+    pub epoch: u32,
+    /// Key of frames from the host that gets the note to this one, in hexadecimal digits; none if
+    /// hosts do not seal their frames.
+    #[serde(default)]
+    pub key: Option<String>,
+}
+
+impl JoinedHost {
+    /// What the streams of an agent need to know. `None` if a text cannot be read.
+    pub(crate) fn peer(&self) -> Option<PeerHost> {
+        let key = match &self.key {
+            Some(digits) => Some(PairKey(bytes_of(digits)?)),
+            None => None,
+        };
+        Some(PeerHost { mac: self.mac.parse::<MacAddress>().ok()?, epoch: self.epoch, key })
+    }
 }
 
 /// A controller's message to joined hosts, sent again whenever it changes.
@@ -30,8 +61,8 @@ pub struct Hello {
 pub struct Welcome {
     /// Number of hosts in the scenario.
     pub hosts: u32,
-    /// Hosts that have joined, with their MAC addresses.
-    pub joined: Vec<(u32, String)>,
+    /// Hosts that have joined.
+    pub joined: Vec<JoinedHost>,
     /// See [`HostPlan`].
     pub fallback_ps: i64,
     /// Whether reports list bursts.
@@ -67,7 +98,7 @@ pub struct Counts {
 }
 
 impl Welcome {
-    pub(crate) fn new(plan: &HostPlan, joined: Vec<(u32, String)>, counts_every_ms: u32) -> Self {
+    pub(crate) fn new(plan: &HostPlan, joined: Vec<JoinedHost>, counts_every_ms: u32) -> Self {
         let r = plan.reporting;
         Self {
             hosts: plan.hosts,
@@ -97,19 +128,34 @@ pub enum Note {
     Refused(String),
 }
 
-/// 32 hexadecimal digits.
-pub(crate) fn key_of(digits: &str) -> Option<SignalKey> {
-    let mut key = [0; 16];
-    if digits.len() != 32 || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
+/// Reads hexadecimal digits, two for each byte.
+pub(crate) fn bytes_of<const N: usize>(digits: &str) -> Option<[u8; N]> {
+    let mut bytes = [0; N];
+    if digits.len() != 2 * N || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
         return None;
     }
-    for (byte, pair) in key.iter_mut().zip(digits.as_bytes().chunks_exact(2)) {
+    for (byte, pair) in bytes.iter_mut().zip(digits.as_bytes().chunks_exact(2)) {
         *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
     }
-    Some(SignalKey(key))
+    Some(bytes)
 }
 
-/// A key as 32 hexadecimal digits.
-pub(crate) fn digits_of(key: &SignalKey) -> String {
-    key.0.iter().map(|b| format!("{b:02x}")).collect()
+/// Bytes as hexadecimal digits.
+pub(crate) fn digits_of(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_are_read_as_they_are_written() {
+        let bytes: [u8; 32] = std::array::from_fn(|i| (i * 9) as u8);
+        let digits = digits_of(&bytes);
+        assert_eq!((digits.len(), bytes_of(&digits)), (64, Some(bytes)));
+        for wrong in ["", "0", "+1", "0g", "001", "\u{e9}"] {
+            assert_eq!(bytes_of::<1>(wrong), None, "{wrong}");
+        }
+    }
 }

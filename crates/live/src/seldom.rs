@@ -1,4 +1,6 @@
 //! Limits lines of the log that other machines can cause, so that they cannot fill a disk.
+//!
+//! What is left out is counted, and told with the next line.
 
 use timeplane_model::{Duration, Time};
 
@@ -22,7 +24,7 @@ impl Default for Seldom {
 }
 
 impl Seldom {
-    /// Calls `line` if there may be one. It gets the end of the line: how many were left out before.
+    /// Calls `line` if there may be one, with the end of the line: how many were left out before.
     pub(crate) fn say(&mut self, now: Time, line: impl FnOnce(&str)) {
         let more = ((now - self.counted).as_ps() / EVERY.as_ps()).clamp(0, i64::from(BURST)) as u32;
         if more > 0 {

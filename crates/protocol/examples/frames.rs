@@ -12,7 +12,7 @@ use timeplane_model::{
 };
 use timeplane_protocol::wire::{
     Circuit, ClassNames, Configuration, Control, DataHeader, DataKind, Endpoint, EpsShare, ExtendedPfcFrame, Heartbeat,
-    HostPeriod, MacAddress, PORT, PauseFrame, PeriodSchedule, PfcClass, PfcFrame, Quanta, SignalEncoding,
+    HostPeriod, HostSecret, MacAddress, PORT, PauseFrame, PeriodSchedule, PfcClass, PfcFrame, Quanta, SignalEncoding,
     SignalEtherType, SignalKey, UNGATED, UdpFrame, Via, encode_repair,
 };
 use timeplane_protocol::{
@@ -93,10 +93,13 @@ pub fn live_frames() -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
             epoch: 2,
             stream: 5,
             port: 7,
+            sealed: true,
             offset: 2880,
             length: (kind == DataKind::Stream).then_some(100_000),
         };
-        [&header.encode()[..], payload].concat()
+        let mut frame = [&header.encode()[..], payload].concat();
+        HostSecret([8; 32]).key_of(HostId(7), HostId(3)).seal(&mut frame);
+        frame
     };
     Ok(vec![
         sealed,

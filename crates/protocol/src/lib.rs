@@ -30,6 +30,7 @@
 mod agent;
 mod batch;
 mod circuits;
+mod epochs;
 mod flyways;
 mod gates;
 mod host;
@@ -51,6 +52,7 @@ pub mod wire;
 pub use agent::{Address, Agent, ClassFault, Event, Input, Opening, Output, PlanFault, RateChange, Side};
 pub use batch::{GrantBatch, Timeslot};
 pub use circuits::{ACKNOWLEDGEMENTS, CircuitController, CircuitControllerConfig, CircuitControllerCounters, SLACK};
+pub use epochs::KnownEpochs;
 pub use flyways::{FlywayController, FlywayControllerConfig, FlywayControllerCounters};
 pub use gates::{Gates, Refused};
 pub use host::{Detail, HostAgent, HostConfig, HostCounters, Reporting};

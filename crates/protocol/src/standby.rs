@@ -3,6 +3,7 @@
 //! One of them leads and the others follow; epochs decide between two that both lead.
 
 use crate::agent::{Address, Agent, Input, Output};
+use crate::epochs::KnownEpochs;
 use crate::message::{BacklogReport, Heartbeat, Message};
 use crate::slots::{SlotController, SlotControllerConfig};
 use std::collections::BTreeMap;
@@ -48,7 +49,8 @@ impl Succession {
 /// A leader follows as soon as it hears of a higher epoch, from a peer after a partition, or from
 /// the [report](BacklogReport::obeys) of a host. Two controllers without contact both lead until
 /// one of them hears from a host that obeys the newer one. This ends before the newer one may
-/// grant, unless all of its messages to some host are lost.
+/// grant, unless all of its messages to some host are lost. An epoch in a report that no controller can
+/// have changes nothing ([`KnownEpochs`]).
 pub struct Standby {
     config: SlotControllerConfig,
     succession: Succession,
@@ -60,6 +62,8 @@ pub struct Standby {
     rates: BTreeMap<Time, BTreeMap<LinkId, Rate>>,
     /// The highest known epoch of a controller, its own or another's.
     epoch: u32,
+    /// Against impossible epochs in reports of hosts.
+    known: KnownEpochs,
     /// When the leader was heard last.
     heard: Time,
     leading: Option<SlotController>,
@@ -80,6 +84,7 @@ impl Standby {
             dead: Vec::new(),
             rates: BTreeMap::new(),
             epoch,
+            known: KnownEpochs::new(epoch),
             heard,
             leading: None,
             takeovers: 0,
@@ -141,6 +146,7 @@ impl Standby {
 
     /// A peer leads.
     fn hear(&mut self, now: Time, beat: Heartbeat) {
+        self.known.hear(beat.epoch);
         if self.leading.is_some() {
             return self.yield_to(now, beat.epoch);
         }
@@ -152,6 +158,9 @@ impl Standby {
 
     /// A host obeys a controller, which has led but may be lost by now.
     fn hear_of(&mut self, now: Time, report: &BacklogReport) {
+        if !self.known.believes(report.obeys) {
+            return;
+        }
         match self.leading {
             Some(_) => self.yield_to(now, report.obeys),
             None => self.epoch = self.epoch.max(report.obeys),

@@ -10,6 +10,7 @@ mod allowed;
 mod circuits;
 mod common;
 mod encodings;
+mod forgers;
 mod interfaces;
 mod observer;
 mod proxy;

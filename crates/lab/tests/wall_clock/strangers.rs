@@ -127,6 +127,7 @@ fn data(mac: MacAddress, host: u32, epoch: u32, kind: DataKind) -> Vec<u8> {
         epoch,
         stream: 1,
         port: 1,
+        sealed: false,
         offset: 0,
         length: Some(64),
     };
@@ -284,7 +285,8 @@ fn a_flood_of_what_no_controller_says_is_counted_and_opens_nothing() {
     }
     let refused = |s: &Snapshot| {
         let of = |name: &str| s.streams[name].as_u64().unwrap_or_else(|| panic!("{name} in {}", s.streams));
-        of("frames_malformed") + of("frames_foreign") + of("frames_stale")
+        let refused = ["frames_malformed", "frames_foreign", "frames_stale", "frames_unsealed", "frames_forged"];
+        refused.map(of).iter().sum::<u64>()
     };
     assert!(refused(&second) - refused(&first) >= expected(Shows::Data), "{}", second.streams);
     assert!(second.agent["refused_signals"] - first.agent["refused_signals"] >= BATCH as u64);
@@ -375,7 +377,7 @@ fn strangers_at_the_demand_channel_are_refused_and_counted() {
     assert!(matches!(next(), Event::Joined { .. }));
     for (host, why) in [(0, "the certificate of `host-9` is not valid for host 0"), (9, "unknown host 9")] {
         let mac = host_mac(2).to_string();
-        let hello = Note::Hello(Hello { host, epoch: u32::MAX, mac, ip: None, key: "00".repeat(16) });
+        let hello = Note::Hello(Hello { host, epoch: u32::MAX, mac, ip: None, key: "00".repeat(16), secret: None });
         client.send(Record::Note(serde_json::to_value(hello).unwrap())).unwrap();
         let Event::Note { note, .. } = next() else { panic!("no note") };
         let Ok(Note::Refused(text)) = serde_json::from_value(note) else { panic!("not refused") };

@@ -11,10 +11,11 @@ mod opening;
 mod setup;
 
 pub use link::{ip_of, mac_of};
-pub use setup::{AgentConfig, AgentError, new_key};
+pub use setup::{AgentConfig, AgentError, random_bytes};
 
 use super::pace::Pace;
 use super::presence::Presence;
+use super::refusals::Refusals;
 use super::shown::{AgentCounters, Snapshot};
 use super::{Shared, Streams};
 use crate::channel::{Client, Event as ChannelEvent, Record};
@@ -34,7 +35,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use timeplane_model::{Backlog, Duration, HostId, Rate, Time};
-use timeplane_protocol::wire::{Control, Heard, MacAddress, PORT, SignalEncoding};
+use timeplane_protocol::wire::{Control, Heard, PORT, SignalEncoding};
 use timeplane_protocol::{
     Address, Agent, Detail, Grants, HostAgent, HostConfig, HostCounters, Input, Message, Output, Pfc, Rates, Reporting,
 };
@@ -87,6 +88,8 @@ pub struct LiveAgent {
     shown_at: Time,
     /// When the controllers were last sent the counters.
     told_at: Time,
+    /// Which refused frames were logged.
+    refusals: Refusals,
 }
 
 /// Number of frames that are passed to the interface at once.
@@ -141,6 +144,7 @@ impl LiveAgent {
             pulse: Pulse::new(),
             shown_at: Time::ZERO,
             told_at: Time::ZERO,
+            refusals: Refusals::default(),
             config,
         })
     }
@@ -176,13 +180,15 @@ impl LiveAgent {
     /// old while the agent runs.
     pub fn snapshot(&self) -> Snapshot {
         let named = |(name, value): (&'static str, u64)| (name.to_owned(), value);
+        let streams = *Self::streams(&self.shared).counters();
+        self.counters.take_refused(&streams);
         Snapshot {
             host: self.config.host.0,
             epoch: self.config.epoch,
-            joined: self.welcome.iter().flat_map(|w| w.joined.iter().map(|j| j.0)).collect(),
+            joined: self.welcome.iter().flat_map(|w| w.joined.iter().map(|j| j.host)).collect(),
             agent: self.counters.iter().map(named).collect(),
             gate: self.gate.counters(),
-            streams: serde_json::to_value(Self::streams(&self.shared).counters()).unwrap_or_default(),
+            streams: serde_json::to_value(streams).unwrap_or_default(),
         }
     }
 
@@ -190,6 +196,10 @@ impl LiveAgent {
         let now = clock::now();
         if now - self.shown_at > Duration::from_ms(200) {
             self.shown_at = now;
+            let streams = *Self::streams(&self.shared).counters();
+            if let Some(news) = self.refusals.news(now, &streams) {
+                tracing::warn!("{news}");
+            }
             let shown = self.snapshot();
             *self.shared.shown.lock().unwrap_or_else(PoisonError::into_inner) =
                 serde_json::to_value(&shown).unwrap_or_default();
@@ -339,8 +349,12 @@ impl LiveAgent {
             }
             ChannelEvent::Note { note, .. } => match serde_json::from_value(note) {
                 Ok(Note::Welcome(welcome)) => {
-                    self.presence.told(clock::now(), controller, welcome.joined.iter().map(|(host, _)| HostId(*host)));
-                    self.welcome(welcome);
+                    self.presence.told(
+                        clock::now(),
+                        controller,
+                        welcome.joined.iter().map(|joined| HostId(joined.host)),
+                    );
+                    self.welcome(controller, welcome);
                 }
                 Ok(Note::Refused(why)) => self.troubles.say(clock::now(), |more| {
                     tracing::error!("controller {controller} refuses this host: {why}{more}");
@@ -377,7 +391,9 @@ impl LiveAgent {
     fn greet(&self, controller: usize) {
         let GateConfig { mac, key, .. } = &self.config.gate;
         let (host, epoch) = (self.config.host.0, self.config.epoch);
-        let hello = Hello { host, epoch, mac: mac.to_string(), ip: self.config.ip, key: digits_of(key) };
+        let secret = Self::streams(&self.shared).config().secret.map(|secret| digits_of(&secret.0));
+        let (mac, key, ip) = (mac.to_string(), digits_of(&key.0), self.config.ip);
+        let hello = Hello { host, epoch, mac, ip, key, secret };
         if let Ok(note) = serde_json::to_value(Note::Hello(hello)) {
             // If the controller has left already, the agent greets it again when it is back.
             let _ = self.controllers[controller].send(Record::Note(note));
@@ -400,12 +416,21 @@ impl LiveAgent {
     }
 
     /// Handles a controller's list of joined hosts and its configuration of agents.
-    fn welcome(&mut self, welcome: Welcome) {
+    fn welcome(&mut self, controller: usize, welcome: Welcome) {
         {
             let mut streams = Self::streams(&self.shared);
-            for (host, mac) in &welcome.joined {
-                if let Ok(mac) = mac.parse::<MacAddress>() {
-                    streams.set_peer(HostId(*host), mac);
+            let seals = streams.config().secret.is_some();
+            for joined in &welcome.joined {
+                let (number, epoch) = (joined.host, joined.epoch);
+                let Some(peer) = joined.peer().filter(|peer| peer.key.is_some() == seals) else {
+                    self.counters.malformed.fetch_add(1, Relaxed);
+                    tracing::error!("controller {controller} describes host {number} without a valid address and key");
+                    continue;
+                };
+                if let Some(known) = streams.set_peer(HostId(number), peer) {
+                    tracing::warn!(
+                        "controller {controller} reports epoch {epoch} of host {number}: keeping epoch {known}"
+                    );
                 }
             }
         }

@@ -7,12 +7,13 @@ mod api;
 mod daemon;
 mod pace;
 mod presence;
+mod refusals;
 mod shown;
 pub mod streams;
 pub mod tun;
 
 pub use api::{Api, Shared};
-pub use daemon::{AgentConfig, AgentError, LiveAgent, ip_of, mac_of, new_key};
+pub use daemon::{AgentConfig, AgentError, LiveAgent, ip_of, mac_of, random_bytes};
 pub use pace::Pace;
 pub use shown::{AgentCounters, Snapshot};
 pub use streams::*;

@@ -13,6 +13,18 @@ shared_counters! {
         signals,
         /// Control frames that were not a valid signal for this host.
         refused_signals,
+        /// Frames between hosts that were refused as their tag is wrong.
+        refused_forged,
+        /// Frames between hosts that were refused as they have no tag.
+        refused_unsealed,
+        /// Frames between hosts that were refused as they have a tag, and this host has no keys.
+        refused_sealed,
+        /// IP packets that were refused as they had arrived before.
+        refused_repeated,
+        /// Frames between hosts that were refused as no controller names their agent.
+        refused_stale,
+        /// Frames between hosts that were refused as their addresses are those of no known host.
+        refused_foreign,
         /// Signals, grants and rates that repeat known ones or come from a replaced controller.
         stale,
         /// Grants and rates that arrived too late.

@@ -44,7 +44,8 @@ fn destination(packet: &[u8], network: Ipv4Addr) -> Option<HostId> {
 /// If the interface cannot be created.
 pub fn start(table: &TunTable, host: HostId, shared: Arc<Shared>, agent: &mut LiveAgent) -> Result<Tun, Failure> {
     let network = table.network;
-    let mtu = shared.lock().config().max_payload() as u16;
+    // With header and tag of a data frame a packet must fit a frame.
+    let mtu = u16::try_from(shared.lock().config().max_payload()).unwrap_or(u16::MAX);
     let device = DeviceBuilder::new()
         .name(&table.name)
         .ipv4(address_of(network, host), table.prefix, None)

@@ -81,9 +81,9 @@ impl Drop for Host {
 }
 
 /// Ends an agent, however the test does.
-struct Ends<'s>(&'s Stop);
+struct Ending<'s>(&'s Stop);
 
-impl Drop for Ends<'_> {
+impl Drop for Ending<'_> {
     fn drop(&mut self) {
         self.0.set();
     }
@@ -95,7 +95,7 @@ fn a_second_agent_ends_and_the_first_goes_on() {
     let (stop, first) = (Stop::default(), host.config("first"));
     let runtime = host.folder.join("first");
     std::thread::scope(|scope| {
-        let ends = Ends(&stop);
+        let ends = Ending(&stop);
         let running = scope.spawn(|| host.agent(&first, &stop));
         until(&running, "it starts", || runtime.join("ready").exists());
         let starts = || std::fs::read_to_string(runtime.join("epoch")).unwrap();
@@ -129,7 +129,7 @@ fn an_interface_that_is_removed_and_back_is_gated_again() {
     let host = Host::new("rm");
     let (stop, config) = (Stop::default(), host.config("agent"));
     std::thread::scope(|scope| {
-        let _ends = Ends(&stop);
+        let _ends = Ending(&stop);
         let running = scope.spawn(|| host.agent(&config, &stop));
         until(&running, "it starts", || host.folder.join("agent/ready").exists());
         let (settings, epoch) = (host.settings().expect("a gate"), host.epoch("agent"));

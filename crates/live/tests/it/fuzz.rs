@@ -146,6 +146,7 @@ fn frames_of_data_and_repairs() {
             epoch: 7,
             stream: 9,
             port: 80,
+            sealed: kind == DataKind::Packet,
             offset: 1000,
             length: Some(5000),
         };

@@ -75,6 +75,7 @@ fn frame(kind: DataKind, class: u16) -> Vec<u8> {
         epoch: 1,
         stream: 1,
         port: 0,
+        sealed: false,
         offset: 0,
         length: None,
     };

@@ -5,6 +5,7 @@
 use super::bytes::Reader;
 use super::error::WireError;
 use super::ethernet::{self, MacAddress};
+use super::pair_key::PairKey;
 use timeplane_model::HostId;
 
 /// The second of two EtherTypes for local experiments (IEEE 802).
@@ -42,15 +43,16 @@ pub enum DataKind {
 /// | 24 | 4 | epoch of its agent |
 /// | 28 | 4 | stream, counted by the sender of the stream; zero for packets |
 /// | 32 | 2 | port at which the receiver of the stream listens; zero for packets |
-/// | 34 | 2 | zero |
-/// | 36 | 8 | offset of the payload in the stream; zero for packets; the epoch of the sending agent for repairs |
+/// | 34 | 1 | zero |
+/// | 35 | 1 | 1 if the frame is sealed, otherwise zero |
+/// | 36 | 8 | offset of the payload in the stream; number of a packet; for repairs, their number (4 B) and the epoch of the sending agent (4 B) |
 /// | 44 | 8 | length of the stream, all bits set while it is not known; zero for packets |
 ///
 /// The payload of a repair is the offset below which everything has arrived (8 B), then missing
 /// ranges with start and end (8 B each). Epoch and stream are those of the stream's sender. The end
 /// of a stream counts as one more byte, so that it can be missing and arrive as well. The offset
 /// [`GIVEN_UP`] means that the receiver, or, with length zero, the sender gives the stream up.
-/// Frames may be padded.
+/// A sealed frame has a tag behind its payload ([`PairKey`]). Frames may be padded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataHeader {
     /// The destination's MAC address.
@@ -71,6 +73,8 @@ pub struct DataHeader {
     pub stream: u32,
     /// The receiver's port.
     pub port: u16,
+    /// Whether a [tag](PairKey) follows the payload.
+    pub sealed: bool,
     /// The offset of the payload in the stream.
     pub offset: u64,
     /// The stream's length, once it is known.
@@ -101,6 +105,7 @@ impl DataHeader {
         frame[24..28].copy_from_slice(&self.epoch.to_be_bytes());
         frame[28..32].copy_from_slice(&self.stream.to_be_bytes());
         frame[32..34].copy_from_slice(&self.port.to_be_bytes());
+        frame[35] = u8::from(self.sealed);
         frame[36..44].copy_from_slice(&self.offset.to_be_bytes());
         frame[44..52].copy_from_slice(&self.length.unwrap_or(u64::MAX).to_be_bytes());
         frame
@@ -129,15 +134,24 @@ impl DataHeader {
         };
         let (class, payload, host) = (r.u16()?, r.u16()?, HostId(r.u32()?));
         let (epoch, stream, port) = (r.u32()?, r.u32()?, r.u16()?);
-        r.zeros(2)?;
+        r.zeros(1)?;
+        let sealed = match r.u8()? {
+            0 => false,
+            1 => true,
+            _ => return Err(WireError::Value { at: 35, what: "neither sealed nor unsealed" }),
+        };
         let (offset, length) = (r.u64()?, r.u64()?);
         let bytes = r.slice(usize::from(payload))?;
+        if sealed {
+            r.slice(PairKey::TAG)?;
+        }
         let length = Some(length).filter(|&l| l != u64::MAX);
         let end = offset.checked_add(u64::from(payload));
         if kind == DataKind::Stream && end.is_none_or(|end| length.is_some_and(|l| end > l)) {
             return Err(WireError::Value { at: 36, what: "bytes beyond the stream's end" });
         }
-        let header = Self { destination, source, kind, class, payload, host, epoch, stream, port, offset, length };
+        let header =
+            Self { destination, source, kind, class, payload, host, epoch, stream, port, sealed, offset, length };
         Ok((header, bytes))
     }
 }
@@ -184,16 +198,19 @@ mod tests {
             kind in prop_oneof![Just(DataKind::Stream), Just(DataKind::Repair), Just(DataKind::Packet)],
             (class, host, epoch, stream, port) in any::<(u16, u32, u32, u32, u16)>(),
             offset in 0u64..1 << 60, more in proptest::option::of(0u64..1000),
-            payload in proptest::collection::vec(any::<u8>(), 0..200), padding in 0usize..20,
+            payload in proptest::collection::vec(any::<u8>(), 0..200), padding in 0usize..20, sealed: bool,
         ) {
             let length = more.map(|m| offset + payload.len() as u64 + m);
             let header = DataHeader {
                 destination: MacAddress([1; 6]), source: MacAddress([2; 6]), kind, class, payload: payload.len() as u16,
-                host: HostId(host), epoch, stream, port, offset, length,
+                host: HostId(host), epoch, stream, port, sealed, offset, length,
             };
-            let frame = [&header.encode()[..], &payload, &vec![0; padding]].concat();
+            let tag = vec![9; if sealed { PairKey::TAG } else { 0 }];
+            let frame = [&header.encode()[..], &payload, &tag, &vec![0; padding]].concat();
             prop_assert_eq!(DataHeader::parse(&frame), Ok((header, &payload[..])));
-            prop_assert!(DataHeader::parse(&frame[..DataHeader::BYTES + payload.len() - usize::from(!payload.is_empty())]).is_ok() == payload.is_empty());
+            let least = DataHeader::BYTES + payload.len() + tag.len();
+            prop_assert!(DataHeader::parse(&frame[..least]).is_ok());
+            prop_assert!(DataHeader::parse(&frame[..least - 1]).is_err());
         }
 
         #[test]

@@ -6,7 +6,7 @@
 //!   and [`Heartbeat`], the [`ClassNames`] of a host, or a message from or to a
 //!   [proxy](crate::WindowProxy). Long ones take several datagrams, which a [`Reassembler`] joins.
 //! - [`Pfc::seal`](crate::Pfc::seal) adds a tag to a signal, so that others cannot forge it.
-//! - [`DataHeader`] precedes the data of live agents.
+//! - [`DataHeader`] precedes the data of live agents, and a [`PairKey`] seals them.
 //! - [`UdpFrame`] puts a datagram into IPv4 and Ethernet.
 //!
 //! All numbers are big-endian. Frames have neither preamble nor FCS, which the hardware adds.
@@ -23,6 +23,7 @@ mod ethernet;
 mod extended;
 mod flyways;
 mod message;
+mod pair_key;
 mod pause;
 mod proxy;
 mod quanta;
@@ -42,6 +43,7 @@ pub use ethernet::{
     ETHER_TYPE_EXPERIMENTAL, ETHER_TYPE_MAC_CONTROL, MAC_CONTROL_ADDRESS, MIN_FRAME, MacAddress, MacAddressError,
 };
 pub use extended::{ExtendedPfcFrame, OPCODE_EXTENDED_PFC, PfcClass, SignalEtherType};
+pub use pair_key::{HostSecret, PairKey};
 pub use pause::{ControlFrame, OPCODE_PAUSE, OPCODE_PFC, PauseFrame, PfcFrame};
 pub use quanta::Quanta;
 pub use reactor::{Circuit, Configuration, EpsShare, Heartbeat, HostPeriod, PeriodSchedule, ScheduleFault, Via};

@@ -223,7 +223,7 @@ fn tag(key: &SignalKey, bytes: &[u8]) -> [u8; 8] {
 }
 
 /// Compares in constant time.
-fn same(a: &[u8], b: &[u8; 8]) -> bool {
+pub(super) fn same(a: &[u8], b: &[u8; 8]) -> bool {
     a.len() == 8 && a.iter().zip(b).fold(0, |differs, (x, y)| differs | (x ^ y)) == 0
 }
 

@@ -203,6 +203,33 @@ fn a_controller_learns_from_reports_that_it_is_replaced() {
     }
 }
 
+/// A host that invents an epoch deposes nobody, and leaves room for the epochs of successors.
+#[test]
+fn an_impossible_epoch_in_a_report_is_not_adopted() {
+    let c = configs()[0];
+    let succession = Succession { takeover: takeover(&c), controllers: 2, place: 1 };
+    for leads in [true, false] {
+        let make = move || -> Box<dyn timeplane_schedule::Scheduler> { Box::new(WeightedRoundRobin::new(c.slots)) };
+        let (make, fabric) = (Box::new(make), crate::common::one_switch(3));
+        let mut standby = if leads {
+            Standby::leading(c, succession, make, fabric)
+        } else {
+            Standby::new(c, succession, make, fabric)
+        };
+        let mut out = Vec::new();
+        for obeys in [u32::MAX, u32::MAX - 1, 1 << 31] {
+            let now = Time::ZERO + US * 50;
+            let report = BacklogReport { epoch: 0, sequence: 0, taken_at: now, obeys, backlog: Backlog::default() };
+            let message = Message::Report(Box::new(report));
+            standby.handle(now, Input::Message { from: Address::Host(HostId(0)), message }, &mut out);
+        }
+        assert_eq!(standby.controller().is_some(), leads);
+        standby.handle(Time::ZERO + takeover(&c), Input::Due, &mut out);
+        // Its own first one.
+        assert_eq!(standby.controller().map(|m| m.config().epoch), Some(1));
+    }
+}
+
 /// A follower's news of dead links counts when it leads.
 #[test]
 fn a_successor_knows_what_is_dead() {

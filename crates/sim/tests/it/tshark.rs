@@ -20,8 +20,8 @@ use timeplane_model::{
 };
 use timeplane_protocol::wire::{
     Circuit, ClassNames, Configuration, Control, DataHeader, DataKind, ETHER_TYPE_EXPERIMENTAL, Endpoint, EpsShare,
-    Heartbeat, HostPeriod, MacAddress, PORT, PeriodSchedule, PfcClass, SignalEncoding, SignalKey, UdpFrame, Via,
-    encode_repair,
+    Heartbeat, HostPeriod, MacAddress, PORT, PairKey, PeriodSchedule, PfcClass, SignalEncoding, SignalKey, UdpFrame,
+    Via, encode_repair,
 };
 use timeplane_protocol::{
     BacklogReport, Gathered, Grants, LinkReport, LinkSample, LinkUse, Message, Part, Pfc, QueueSample, RackFlyways,
@@ -634,10 +634,12 @@ fn data_frames_are_read() {
             epoch: 77,
             stream: 1 << 31,
             port: 5001,
+            sealed: kind == DataKind::Stream,
             offset: 1 << 40,
             length,
         };
-        [&header.encode()[..], payload].concat()
+        let tag = if header.sealed { &[0xa5; PairKey::TAG][..] } else { &[] };
+        [&header.encode()[..], payload, tag].concat()
     };
     let gaps = [(9, 10), (1 << 50, 1 << 51)];
     let frames = [
@@ -654,8 +656,12 @@ fn data_frames_are_read() {
         e.put("data.epoch", 77);
         e.put("data.stream", 1u32 << 31);
         e.put("data.port", 5001);
+        e.put("data.sealed", u8::from(kind == "1"));
         e.put("data.offset", 1u64 << 40);
         e.put("data.length", length);
+        if kind == "1" {
+            e.put("data.tag", "a5".repeat(PairKey::TAG));
+        }
         if kind == "2" {
             e.put("repair.contiguous", 7);
             for (begin, end) in gaps {

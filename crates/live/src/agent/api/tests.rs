@@ -2,7 +2,7 @@
 //! their agents.
 
 use super::*;
-use crate::agent::streams::StreamsConfig;
+use crate::agent::streams::{PeerHost, StreamsConfig};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,6 +25,10 @@ fn mac(host: usize) -> MacAddress {
     MacAddress([2, 0, 0, 0, 0, host as u8])
 }
 
+fn peer(host: usize, epoch: u32) -> PeerHost {
+    PeerHost { mac: mac(host), epoch, key: None }
+}
+
 impl World {
     fn new(name: &str, loss: u64) -> Self {
         let folder = std::env::temp_dir().join(format!("tp-api-{name}-{}", std::process::id()));
@@ -33,7 +37,7 @@ impl World {
             let mut config = StreamsConfig::new(HostId(i as u32), mac(i), 1);
             config.send_buffer = Bytes::new(BUFFER);
             let mut streams = Streams::new(config);
-            streams.set_peer(HostId(1 - i as u32), mac(1 - i));
+            streams.set_peer(HostId(1 - i as u32), peer(1 - i, 1));
             Shared::new(streams).unwrap()
         });
         let apis = (0..2).map(|i| Api::start(&folder.join(i.to_string()), shared[i].clone(), 0o600).unwrap()).collect();
@@ -212,17 +216,8 @@ fn a_stream_that_breaks_ends_with_a_reset() {
                 sender.get_ref().shutdown(Shutdown::Write).unwrap();
                 assert_eq!(error(&mut sender), "the stream ended after 1000 of 2000 bytes");
             }
-            // A new agent at the sender's host: here its first frame.
-            "agent" => {
-                let mut config = StreamsConfig::new(HostId(0), mac(0), 2);
-                config.send_buffer = Bytes::new(BUFFER);
-                let mut fresh = Streams::new(config);
-                fresh.set_peer(HostId(1), mac(1));
-                fresh.push_packet(HostId(1), b"hello");
-                let mut frame = Vec::new();
-                fresh.next_frame(crate::clock::now(), HostId(1), 0, 1538, &mut frame).unwrap();
-                world.shared[1].lock().received(crate::clock::now(), &frame).unwrap();
-            }
+            // A controller announces a new agent at the sender's host.
+            "agent" => assert_eq!(world.shared[1].lock().set_peer(HostId(0), peer(0, 2)), None),
             _ => drop(sender),
         }
         let end = receiver.read(&mut [0; 9]).map_err(|e| e.kind());
@@ -345,7 +340,7 @@ fn the_socket_has_one_agent_and_goes_with_it() {
 #[test]
 fn programs_wake_the_loop_where_it_has_to_know() {
     let mut streams = Streams::new(StreamsConfig::new(HostId(0), mac(0), 1));
-    streams.set_peer(HostId(1), mac(1));
+    streams.set_peer(HostId(1), peer(1, 1));
     let shared = Shared::new(streams).unwrap();
     let is_awake = || shared.wake.read().is_ok();
     let id = shared.with(|s| s.open(HostId(1), 0, None)).unwrap();

@@ -2,7 +2,7 @@
 //! removed and made again: frames wait, and leave once it is back.
 
 use super::LiveAgent;
-use super::setup::{AgentError, new_key, sockets};
+use super::setup::{AgentError, random_bytes, sockets};
 use crate::bpf::interface_index;
 use crate::clock;
 use crate::gate::{Gate, release};
@@ -12,7 +12,7 @@ use nix::sys::socket::{self, AddressFamily, SockFlag, SockType};
 use std::net::Ipv4Addr;
 use std::os::fd::AsRawFd;
 use timeplane_model::{Duration, Time};
-use timeplane_protocol::wire::MacAddress;
+use timeplane_protocol::wire::{MacAddress, SignalKey};
 
 /// How often the agent looks at its interface, and tries again where frames do not leave.
 const LOOK: Duration = Duration::from_ms(200);
@@ -130,7 +130,7 @@ impl LiveAgent {
             return Err(AgentError::Address { interface: self.name().to_owned(), before, now });
         }
         let mut config = self.config.gate.clone();
-        config.key = new_key()?;
+        config.key = SignalKey(random_bytes()?);
         if let Some((root, name)) = &mut config.pin {
             // Its programs have gone with the interface; another gate there has another name.
             let _ = release(&root.join(&*name));

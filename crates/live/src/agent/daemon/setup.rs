@@ -1,5 +1,6 @@
-//! What an agent needs to start: its configuration, its sockets at the interface, and a new key. And
-//! why it cannot run.
+//! What an agent needs to start: its configuration, its sockets at the interface, and a new key.
+//!
+//! [`AgentError`] tells why an agent cannot run.
 
 use crate::bpf::BpfError;
 use crate::gate::GateConfig;
@@ -8,7 +9,7 @@ use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use timeplane_model::{Bytes, Duration, HostId};
 use timeplane_protocol::wire::{
-    ETHER_TYPE_DATA, ETHER_TYPE_EXPERIMENTAL, ETHER_TYPE_MAC_CONTROL, MacAddress, SignalEncoding, SignalKey,
+    ETHER_TYPE_DATA, ETHER_TYPE_EXPERIMENTAL, ETHER_TYPE_MAC_CONTROL, MacAddress, SignalEncoding,
 };
 
 /// Why an agent cannot run.
@@ -82,14 +83,14 @@ pub(super) fn sockets(config: &GateConfig) -> Result<(Vec<PacketSocket>, PacketS
     Ok((control, data))
 }
 
-/// A new random key.
+/// Random bytes of the system, for keys.
 ///
 /// # Errors
 /// If random bytes cannot be read.
-pub fn new_key() -> Result<SignalKey, AgentError> {
-    let mut key = [0; 16];
+pub fn random_bytes<const N: usize>() -> Result<[u8; N], AgentError> {
+    let mut bytes = [0; N];
     let source = |source| AgentError::Io { what: "/dev/urandom".to_owned(), source };
     let mut file = std::fs::File::open("/dev/urandom").map_err(source)?;
-    std::io::Read::read_exact(&mut file, &mut key).map_err(source)?;
-    Ok(SignalKey(key))
+    std::io::Read::read_exact(&mut file, &mut bytes).map_err(source)?;
+    Ok(bytes)
 }

@@ -1,4 +1,6 @@
 //! Hosts that stay away: their streams end, so that no program waits for ever.
+//!
+//! The agent's loop knows from controllers which hosts are there.
 
 use super::peer::{Ending, Turn};
 use super::{IncomingId, StreamError, Streams, Timer};

@@ -3,11 +3,11 @@
 
 use super::incoming::{FrameOutcome, Receiving};
 use super::listening::Port;
-use super::peer::Ending;
-use super::{Answer, FLOOR, IncomingId, MAX_INCOMING, PATIENCE, Streams, Timer, frames};
+use super::peer::{Ending, Peer};
+use super::{Answer, FLOOR, IncomingId, MAX_INCOMING, PATIENCE, PeerHost, Streams, Timer};
 use timeplane_model::{Duration, HostId, Time};
 use timeplane_protocol::wire::{
-    DataHeader, DataKind, GIVEN_UP, MIN_FRAME, UNGATED, WireError, encode_repair, parse_repair,
+    DataHeader, DataKind, GIVEN_UP, MIN_FRAME, PairKey, UNGATED, WireError, encode_repair, parse_repair,
 };
 use timeplane_transport::MAX_MISSING;
 
@@ -16,7 +16,8 @@ impl Streams {
     /// that sent it.
     ///
     /// Some frames are only counted: frames for other addresses, frames of unknown hosts or from
-    /// wrong addresses, and frames of agents that have been replaced.
+    /// wrong addresses, frames without the right tag, frames of other agents than those that the
+    /// controllers name, and IP packets that have arrived before.
     ///
     /// # Errors
     /// If it is not a valid data frame. Nothing changes then.
@@ -30,15 +31,16 @@ impl Streams {
             return Ok(None);
         }
         let host = header.host;
+        if !self.is_genuine(frame, &header) {
+            return Ok(None);
+        }
         if header.kind == DataKind::Repair {
+            let malformed = &mut self.counters.frames_malformed;
             let (contiguous, missing) = parse_repair(payload).inspect_err(|_| *malformed += 1)?;
-            let Ok(epoch) = u32::try_from(header.offset) else {
-                *malformed += 1;
-                return Err(WireError::Value { at: 36, what: "the epoch of an agent has 32 bits" });
-            };
+            let (number, epoch) = ((header.offset >> 32) as u32, header.offset as u32);
             if self.is_current(host, epoch) {
                 self.counters.reports_received += 1;
-                self.on_repair(now, epoch, &header, contiguous, &missing);
+                self.on_repair(now, (epoch, number), &header, contiguous, &missing);
             }
             return Ok(None);
         }
@@ -46,6 +48,12 @@ impl Streams {
             return Ok(None);
         }
         if header.kind == DataKind::Packet {
+            // A number without a tag proves nothing, and a high one would silence its host.
+            let is_new = |peer: &mut Peer| peer.receive_key.is_none() || peer.repeats.is_new(header.offset);
+            if !self.peers.get_mut(&host).is_some_and(is_new) {
+                self.counters.frames_repeated += 1;
+                return Ok(None);
+            }
             self.counters.packets_received += 1;
             self.counters.packet_bytes_received += payload.len() as u64;
             return Ok(Some((host, payload)));
@@ -55,19 +63,56 @@ impl Streams {
         Ok(None)
     }
 
-    /// Whether a frame comes from the current agent of a host. An agent with a newer epoch replaces
-    /// the known one.
+    /// Whether the host that a frame names has sent it to this one, if hosts seal their frames.
+    fn is_genuine(&mut self, frame: &[u8], header: &DataHeader) -> bool {
+        let of_host = || self.peers.get(&header.host).is_some_and(|peer| peer.has_sealed(frame, header));
+        let refused = match (self.config.secret.is_some(), header.sealed) {
+            (false, false) => return true,
+            (false, true) => &mut self.counters.frames_sealed,
+            (true, false) => &mut self.counters.frames_unsealed,
+            (true, true) if of_host() => return true,
+            (true, true) => &mut self.counters.frames_forged,
+        };
+        *refused += 1;
+        false
+    }
+
+    /// Whether a frame comes from the agent of a host that controllers name. No frame changes
+    /// which one this is.
     fn is_current(&mut self, host: HostId, epoch: u32) -> bool {
-        let Some(peer) = self.peers.get_mut(&host) else { return false };
-        match peer.epoch {
-            Some(known) if epoch < known => {
-                self.counters.frames_stale += 1;
-                return false;
-            }
-            Some(known) if epoch == known => return true,
-            _ => peer.epoch = Some(epoch),
+        let is_current = self.peers.get(&host).is_some_and(|peer| peer.epoch == epoch);
+        self.counters.frames_stale += u64::from(!is_current);
+        is_current
+    }
+
+    /// Takes what a controller says about a host. Its streams and packets stay, if it was known
+    /// before with the same epoch. A higher epoch is that of a new agent, which breaks the streams
+    /// of the former one.
+    ///
+    /// A lower epoch is that of a controller which does not know yet of the newest agent. It
+    /// changes nothing. Returns the known epoch in this case.
+    pub fn set_peer(&mut self, host: HostId, told: PeerHost) -> Option<u32> {
+        let receive_key = self.config.secret.map(|secret| secret.key_of(host, self.config.host));
+        let sizes = self.config.sizes();
+        let peer = self.peers.entry(host).or_insert_with(|| Peer::new(&told, receive_key, sizes));
+        if told.epoch < peer.epoch {
+            return Some(peer.epoch);
         }
-        peer.ended = Default::default();
+        (peer.mac, peer.send_key) = (told.mac, told.key);
+        if told.epoch > peer.epoch {
+            peer.epoch = told.epoch;
+            self.on_new_agent(host, told.epoch);
+        }
+        self.set_present(host);
+        None
+    }
+
+    /// Handles a new agent of a host.
+    fn on_new_agent(&mut self, host: HostId, epoch: u32) {
+        if let Some(peer) = self.peers.get_mut(&host) {
+            peer.ended = Default::default();
+            peer.repeats = Default::default();
+        }
         let old = IncomingId { host, epoch: 0, stream: 0 }..IncomingId { host, epoch, stream: 0 };
         let broken: Vec<IncomingId> = self.receiving.range(old).map(|(&id, _)| id).collect();
         for id in broken {
@@ -78,7 +123,6 @@ impl Streams {
         for number in to_host {
             self.with_sending(number, |s| s.on_epoch(epoch));
         }
-        true
     }
 
     /// Changes an outgoing stream, and updates its turn, its timer and the counters.
@@ -91,8 +135,16 @@ impl Streams {
         self.make_ready(number);
     }
 
-    fn on_repair(&mut self, now: Time, epoch: u32, header: &DataHeader, contiguous: u64, missing: &[(u64, u64)]) {
-        let (host, number) = (header.host, header.stream);
+    /// `report` is the epoch of the sending agent, and the repair's number there.
+    fn on_repair(
+        &mut self,
+        now: Time,
+        report: (u32, u32),
+        header: &DataHeader,
+        contiguous: u64,
+        missing: &[(u64, u64)],
+    ) {
+        let (host, number, epoch) = (header.host, header.stream, report.0);
         if contiguous == GIVEN_UP && header.length == Some(0) {
             // A stream of the other host.
             let id = IncomingId { host, epoch: header.epoch, stream: number };
@@ -120,7 +172,7 @@ impl Streams {
             let mut stuck = None;
             self.with_sending(number, |s| {
                 let before = s.acknowledged_bytes();
-                s.on_report(now, epoch, contiguous, missing);
+                s.on_report(now, report, contiguous, missing);
                 let bytes = s.acknowledged_bytes() - before;
                 stuck = (bytes > 0).then(|| s.attempts.succeeded(now, bytes));
             });
@@ -290,7 +342,7 @@ impl Streams {
 
     #[expect(clippy::too_many_arguments, reason = "they are the fields of the frame")]
     fn repair(
-        &self,
+        &mut self,
         to: HostId,
         epoch: u32,
         stream: u32,
@@ -302,6 +354,7 @@ impl Streams {
     ) {
         let Some(peer) = self.peers.get(&to) else { return };
         let payload = encode_repair(contiguous, missing.iter().copied());
+        self.next_repair = self.next_repair.wrapping_add(1);
         let header = DataHeader {
             destination: peer.mac,
             source: self.config.mac,
@@ -312,13 +365,16 @@ impl Streams {
             epoch,
             stream,
             port,
-            offset: u64::from(self.config.epoch),
+            sealed: peer.send_key.is_some(),
+            offset: u64::from(self.next_repair) << 32 | u64::from(self.config.epoch),
             length,
         };
-        let mut frame = Vec::with_capacity((DataHeader::BYTES + payload.len()).max(MIN_FRAME));
+        let mut frame = Vec::with_capacity(DataHeader::BYTES + payload.len() + PairKey::TAG);
         frame.extend_from_slice(&header.encode());
         frame.extend_from_slice(&payload);
-        debug_assert!(frame.len() >= MIN_FRAME && frames::wire(payload.len() as u64) == frame.len() as u64 + 24);
+        peer.seal(&mut frame);
+        debug_assert_eq!(self.config.sizes().wire(payload.len() as u64), frame.len() as u64 + 24);
+        debug_assert!(frame.len() >= MIN_FRAME);
         out.push(frame);
     }
 }

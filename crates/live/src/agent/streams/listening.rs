@@ -131,7 +131,7 @@ impl Streams {
     /// Ends a stream: frees its memory, and makes sure that late frames do not start it again.
     pub(super) fn end(&mut self, id: IncomingId, ending: Ending) {
         self.remove_receiving(id);
-        if let Some(peer) = self.peers.get_mut(&id.host).filter(|p| p.epoch == Some(id.epoch)) {
+        if let Some(peer) = self.peers.get_mut(&id.host).filter(|p| p.epoch == id.epoch) {
             peer.ended.insert(id.stream, ending);
         }
     }

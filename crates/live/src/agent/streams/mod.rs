@@ -10,8 +10,8 @@
 //! - **Flow control.** A sender keeps at most `send_buffer` bytes that are not acknowledged; a
 //!   receiver acknowledges at most that many beyond what its program has read, and keeps twice as
 //!   many. So a receiver has room for whatever a sender may send, without a window in any frame.
-//! - **Memory** of all streams together is bounded. Where it is short, a stream keeps 64 KiB, and its
-//!   program waits; it goes back to the system when streams end.
+//! - **Memory** of all streams together is bounded. Where it is short, a stream keeps 64 KiB, and
+//!   its program waits. It goes back to the system when streams end.
 //! - **Reports** leave at gaps, after 256 KiB or 20 ms of progress, and when all has come; not more
 //!   often than `report_interval`, and less and less often while nothing comes.
 //! - **Nobody listens.** A stream waits for ten seconds, in which its bytes are not kept but asked
@@ -19,11 +19,14 @@
 //! - **Programs that go away.** Either agent tells the other, several times where that is not
 //!   confirmed.
 //! - **Hosts that stay away**, as the agent's loop tells: all streams from and to them are broken.
-//! - **Agents that are started anew** have a higher epoch. All streams of the former one are
-//!   broken, and its frames are stale.
+//! - **Agents that are started anew** have a higher epoch, which controllers announce. All streams
+//!   of the former one are broken, and its frames are stale.
+//! - **Seals.** With a [secret](StreamsConfig::secret), every frame has a tag under a key that only
+//!   its two hosts and their controllers know. All others are counted and change nothing. Recorded
+//!   frames have no effect when they are sent again: bytes of streams have arrived, older reports
+//!   are ignored, IP packets have numbers, and streams that have ended are remembered.
 //!
-//! Whoever knows the addresses of hosts and the epochs of their agents can forge frames: the
-//! network behind the gates is trusted.
+//! Without a secret, whoever can send frames and knows the hosts' addresses and epochs can forge.
 
 mod absence;
 mod frames;
@@ -35,6 +38,7 @@ mod packets;
 mod peer;
 mod pool;
 mod reach;
+mod repeats;
 mod ring;
 mod sending;
 mod types;
@@ -43,7 +47,8 @@ mod types;
 mod tests;
 
 pub use types::{
-    Attention, IncomingId, ListenerId, Outgoing, Read, Sent, StreamCounters, StreamError, StreamId, StreamsConfig,
+    Attention, IncomingId, ListenerId, Outgoing, PeerHost, Read, Sent, StreamCounters, StreamError, StreamId,
+    StreamsConfig,
 };
 
 use incoming::Receiving;
@@ -53,7 +58,6 @@ use peer::Peer;
 use pool::Pool;
 use std::collections::{BTreeMap, BTreeSet};
 use timeplane_model::{Bytes, Duration, HostId, Time};
-use timeplane_protocol::wire::MacAddress;
 
 /// Streams that may be open to send.
 pub const MAX_OUTGOING: usize = 4096;
@@ -114,6 +118,8 @@ pub struct Streams {
     answers: BTreeMap<(HostId, u32, u32), Answer>,
     timers: BTreeSet<(Time, Timer)>,
     next_stream: u32,
+    /// Number of the last repair.
+    next_repair: u32,
     next_listener: u64,
     /// How often a destination for which nothing waited got something.
     awoken: u64,
@@ -124,6 +130,7 @@ impl Streams {
     pub fn new(mut config: StreamsConfig) -> Self {
         // Less than some frames would never be reported.
         config.send_buffer = Bytes::new(config.send_buffer.get().max(4 * u64::from(config.max_payload())));
+        let next_stream = config.first_stream;
         Self {
             config,
             counters: StreamCounters::default(),
@@ -137,7 +144,8 @@ impl Streams {
             farewells: BTreeMap::new(),
             answers: BTreeMap::new(),
             timers: BTreeSet::new(),
-            next_stream: 1,
+            next_stream,
+            next_repair: 0,
             next_listener: 0,
             awoken: 0,
         }
@@ -159,12 +167,6 @@ impl Streams {
         }
     }
 
-    /// Where a host is. Its streams and packets stay, if it was known before.
-    pub fn set_peer(&mut self, host: HostId, mac: MacAddress) {
-        self.peers.entry(host).or_insert_with(|| Peer::new(mac)).mac = mac;
-        self.set_present(host);
-    }
-
     /// Begins a stream to a port of another host, of a length that may be known. Where it is, the
     /// stream is finished with its last byte.
     ///
@@ -179,12 +181,17 @@ impl Streams {
             return Err(StreamError::Absent { host: to });
         }
         let have = self.sending.len();
-        let Some(next) = self.next_stream.checked_add(1).filter(|_| have < MAX_OUTGOING) else {
+        if have >= MAX_OUTGOING {
             return Err(StreamError::TooMany { what: "streams to send", have });
-        };
+        }
+        // After four billion streams, numbers come again.
+        while self.sending.contains_key(&self.next_stream) || self.farewells.contains_key(&self.next_stream) {
+            self.next_stream = self.next_stream.wrapping_add(1);
+        }
         // The highest lengths would leave no room for the end.
         let length = length.map(|l| l.min(u64::MAX - 2));
-        let number = std::mem::replace(&mut self.next_stream, next);
+        let number = self.next_stream;
+        self.next_stream = number.wrapping_add(1);
         self.sending.insert(number, Sending::new(to, port, length, &self.config.raw, &self.pool));
         self.counters.streams_opened += 1;
         self.make_ready(number);

@@ -26,6 +26,8 @@ pub(super) struct Sending {
     given_up: bool,
     /// Epoch of the receiver's agent, once it has reported.
     receiver: Option<u32>,
+    /// Number of the newest report of this agent.
+    report: Option<u32>,
     /// Whether it waits for its turn to send.
     pub(super) ready: bool,
     /// Time that its timer is set to.
@@ -47,6 +49,7 @@ impl Sending {
             acknowledged: 0,
             given_up: false,
             receiver: None,
+            report: None,
             ready: false,
             timer: None,
             attempts: Attempts::default(),
@@ -116,6 +119,7 @@ impl Sending {
             // The end needs no room.
             frame.len += self.raw.next_frame(now, 1).map_or(0, |f| f.len);
         }
+        self.attempts.sent();
         Some(frame)
     }
 
@@ -135,7 +139,15 @@ impl Sending {
     }
 
     /// Handles a report of the receiver. Returns whether it contains anything new.
-    pub(super) fn on_report(&mut self, now: Time, epoch: u32, contiguous: u64, missing: &[(u64, u64)]) -> bool {
+    ///
+    /// Reports are totals, so an older one, late or recorded and sent again, has nothing to add.
+    pub(super) fn on_report(
+        &mut self,
+        now: Time,
+        (epoch, number): (u32, u32),
+        contiguous: u64,
+        missing: &[(u64, u64)],
+    ) -> bool {
         match self.receiver {
             Some(known) if epoch < known => return false,
             Some(known) if epoch > known => {
@@ -144,6 +156,10 @@ impl Sending {
             }
             _ => self.receiver = Some(epoch),
         }
+        if self.report.is_some_and(|newest| (number.wrapping_sub(newest) as i32) <= 0) {
+            return false;
+        }
+        self.report = Some(number);
         // A receiver that has the last byte of a finished stream has its end as well, even if the
         // end was not sent.
         let all = self.finished && contiguous == self.accepted + 1;

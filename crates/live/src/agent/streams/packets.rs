@@ -1,15 +1,16 @@
 //! The queue of IP packets for one destination. It is first in, first out, and limited in bytes.
 //! A packet that the gate refused returns to its place.
 
-use super::frames;
+use super::frames::FrameSizes;
 use std::collections::VecDeque;
 
 /// Maximum number of spare buffers that are kept.
 const SPARE: usize = 64;
 
 /// A queue of packets, limited in bytes.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct PacketQueue {
+    sizes: FrameSizes,
     /// Packets with their numbers, which tell where a returned packet belongs.
     queue: VecDeque<(u64, Vec<u8>)>,
     next: u64,
@@ -19,6 +20,10 @@ pub(super) struct PacketQueue {
 }
 
 impl PacketQueue {
+    pub(super) fn new(sizes: FrameSizes) -> Self {
+        Self { sizes, queue: VecDeque::new(), next: 0, bytes: 0, wire: 0, spare: Vec::new() }
+    }
+
     /// Adds a packet at the tail. Returns false if the queue is full.
     pub(super) fn push(&mut self, packet: &[u8], most: u64) -> bool {
         if self.bytes + packet.len() as u64 > most {
@@ -34,7 +39,7 @@ impl PacketQueue {
         let mut buffer = self.spare.pop().unwrap_or_default();
         buffer.extend_from_slice(packet);
         self.bytes += packet.len() as u64;
-        self.wire += frames::wire(packet.len() as u64);
+        self.wire += self.sizes.wire(packet.len() as u64);
         let at = self.queue.partition_point(|(n, _)| *n < number);
         self.queue.insert(at, (number, buffer));
     }
@@ -49,7 +54,7 @@ impl PacketQueue {
         let (number, mut packet) = self.queue.pop_front()?;
         frame.extend_from_slice(&packet);
         self.bytes -= packet.len() as u64;
-        self.wire -= frames::wire(packet.len() as u64);
+        self.wire -= self.sizes.wire(packet.len() as u64);
         if self.spare.len() < SPARE {
             packet.clear();
             self.spare.push(packet);
@@ -60,7 +65,7 @@ impl PacketQueue {
     /// Drops all packets, and frees the memory. Returns their number.
     pub(super) fn clear(&mut self) -> u64 {
         let dropped = self.queue.len() as u64;
-        *self = Self { next: self.next, ..Self::default() };
+        *self = Self { next: self.next, ..Self::new(self.sizes) };
         dropped
     }
 
@@ -69,7 +74,7 @@ impl PacketQueue {
         let before = self.queue.len();
         self.queue.retain(|(_, packet)| packet.len() <= most);
         self.bytes = self.queue.iter().map(|(_, packet)| packet.len() as u64).sum();
-        self.wire = self.queue.iter().map(|(_, packet)| frames::wire(packet.len() as u64)).sum();
+        self.wire = self.queue.iter().map(|(_, packet)| self.sizes.wire(packet.len() as u64)).sum();
         (before - self.queue.len()) as u64
     }
 

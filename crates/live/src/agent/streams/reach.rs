@@ -2,9 +2,10 @@
 //! interface and tells nobody, so a stream that does not get on tries shorter frames.
 
 use timeplane_model::{Duration, Time};
+use timeplane_protocol::wire::{DataHeader, PairKey};
 
-/// The largest payload of a short frame. IPv4 hosts support packets of 576 B.
-pub(super) const SHORT: u64 = 576 - super::frames::HEADER;
+/// The largest payload of a short frame, with room for a tag. IPv4 hosts support packets of 576 B.
+const SHORT: u64 = 576 - (DataHeader::BYTES + PairKey::TAG - 14) as u64;
 /// Attempts without progress after which a stream tries shorter frames, if they take this time.
 const ATTEMPTS: u8 = 4;
 const STUCK: Duration = Duration::from_ms(200);
@@ -45,7 +46,7 @@ impl Attempts {
         self.count >= ATTEMPTS && now - self.since >= STUCK
     }
     /// Whether to try a short frame: the first one after news.
-    pub(super) fn try_short(&self, now: Time) -> bool {
+    fn try_short(&self, now: Time) -> bool {
         !self.sent && self.are_in_vain(now)
     }
 }
@@ -68,7 +69,11 @@ impl Reach {
             *self = Self::default();
         }
     }
-    pub(super) fn is_short(&self, now: Time) -> bool {
+    /// The largest payload of the next frame of a stream.
+    pub(super) fn most(&self, now: Time, attempts: &Attempts) -> u64 {
+        if self.is_short(now) || attempts.try_short(now) { SHORT } else { u64::MAX }
+    }
+    fn is_short(&self, now: Time) -> bool {
         now < self.until
     }
 }

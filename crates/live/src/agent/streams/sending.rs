@@ -3,7 +3,7 @@
 
 use super::peer::Turn;
 use super::types::SentItem;
-use super::{Attention, Sent, Streams, Timer, frames, reach};
+use super::{Attention, Sent, Streams, Timer};
 use timeplane_model::{Bytes, HostId, Time};
 use timeplane_protocol::wire::{DataHeader, DataKind, MIN_FRAME};
 
@@ -11,12 +11,12 @@ impl Streams {
     /// The backlog of each destination that has one: bytes on the wire, in the fewest possible
     /// frames.
     pub fn backlog(&self) -> Vec<(HostId, Bytes)> {
-        let max_payload = u64::from(self.config.max_payload());
+        let (sizes, max_payload) = (self.config.sizes(), u64::from(self.config.max_payload()));
         let waiting = self.peers.iter().map(|(&host, peer)| {
             let of = |turn: &Turn| match turn {
                 Turn::Packets => peer.packets.wire(),
                 Turn::Stream(number) => {
-                    self.sending.get(number).map_or(0, |s| frames::wire_of_all(s.backlog(), max_payload))
+                    self.sending.get(number).map_or(0, |s| sizes.wire_of_all(s.backlog(), max_payload))
                 }
             };
             (host, Bytes::new(peer.ready.iter().map(of).sum()))
@@ -60,7 +60,8 @@ impl Streams {
     ) -> Option<Sent> {
         self.clock = self.clock.max(now);
         frame.clear();
-        let room = frames::payload_within(most_wire)?.min(u64::from(self.config.max_payload()));
+        let room = self.config.sizes().payload_within(most_wire).filter(|&room| room > 0)?;
+        let room = room.min(u64::from(self.config.max_payload()));
         let peer = self.peers.get_mut(&to)?;
         let mut header = DataHeader {
             destination: peer.mac,
@@ -72,6 +73,7 @@ impl Streams {
             epoch: self.config.epoch,
             stream: 0,
             port: 0,
+            sealed: peer.send_key.is_some(),
             offset: 0,
             length: Some(0),
         };
@@ -95,6 +97,7 @@ impl Streams {
                         peer.ready.push_back(turn);
                     }
                     header.payload = (frame.len() - DataHeader::BYTES) as u16;
+                    header.offset = peer.number_packet();
                     self.counters.packets_sent += 1;
                     self.counters.packet_bytes_sent += u64::from(header.payload);
                     break SentItem::Packet(number);
@@ -103,10 +106,8 @@ impl Streams {
                     peer.ready.remove(at);
                     let Some(stream) = self.sending.get_mut(&number) else { continue };
                     stream.ready = false;
-                    let is_short = peer.reach.is_short(now) || stream.attempts.try_short(now);
-                    let room = if is_short { room.min(reach::SHORT) } else { room };
+                    let room = room.min(peer.reach.most(now, &stream.attempts));
                     let Some(piece) = stream.next_frame(now, room) else { continue };
-                    stream.attempts.sent();
                     if stream.backlog() > 0 {
                         stream.ready = true;
                         peer.ready.push_back(turn);
@@ -124,6 +125,7 @@ impl Streams {
             }
         };
         frame[..DataHeader::BYTES].copy_from_slice(&header.encode());
+        peer.seal(frame);
         if frame.len() < MIN_FRAME {
             frame.resize(MIN_FRAME, 0);
         }

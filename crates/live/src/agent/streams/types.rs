@@ -1,9 +1,10 @@
 //! Public types of streams: configuration, identifiers, errors, progress and counters. Programs and
 //! the agent's loop use them.
 
+use super::frames::FrameSizes;
 use serde::Serialize;
 use timeplane_model::{Bytes, HostId, Time};
-use timeplane_protocol::wire::MacAddress;
+use timeplane_protocol::wire::{DataHeader, HostSecret, MacAddress, PairKey};
 use timeplane_transport::{RawConfig, RawFrame};
 
 /// How a host's streams are sent and received.
@@ -24,6 +25,12 @@ pub struct StreamsConfig {
     pub memory: Bytes,
     /// Size of the queue of IP packets for each destination, in bytes.
     pub packet_queue: Bytes,
+    /// The secret of this host, if hosts seal the frames between them. Frames without the right
+    /// tag are then refused.
+    pub secret: Option<HostSecret>,
+    /// Number of the first stream. Streams are counted from it, and zero follows the highest
+    /// number.
+    pub first_stream: u32,
     /// Timers of the repair. The resend timeout should exceed the time until a receiver's report,
     /// which is at most 20 ms.
     pub raw: RawConfig,
@@ -31,7 +38,7 @@ pub struct StreamsConfig {
 
 impl StreamsConfig {
     /// Defaults: an MTU of 1500 B, 4 MiB for each stream and 256 MiB for all, 1 MiB of packets for
-    /// each destination, and a resend timeout of 50 ms.
+    /// each destination, a resend timeout of 50 ms, streams from 1 on, and frames without tags.
     pub fn new(host: HostId, mac: MacAddress, epoch: u32) -> Self {
         Self {
             host,
@@ -41,6 +48,8 @@ impl StreamsConfig {
             send_buffer: Bytes::new(4 << 20),
             memory: Bytes::new(256 << 20),
             packet_queue: Bytes::new(1 << 20),
+            secret: None,
+            first_stream: 1,
             raw: RawConfig { resend_timeout: timeplane_model::Duration::from_ms(50), ..RawConfig::default() },
         }
     }
@@ -48,11 +57,27 @@ impl StreamsConfig {
     /// The largest payload of a frame, in bytes. It is the MTU of a TUN interface whose packets are
     /// carried.
     pub fn max_payload(&self) -> u32 {
-        self.mtu.clamp(576, u32::from(u16::MAX)) - super::frames::HEADER as u32
+        self.mtu.clamp(576, u32::from(u16::MAX)) - self.sizes().overhead() as u32
+    }
+
+    pub(super) fn sizes(&self) -> FrameSizes {
+        let tag = if self.secret.is_some() { PairKey::TAG } else { 0 };
+        FrameSizes::new(DataHeader::BYTES + tag)
     }
 }
 
-/// A stream that this host sends. Numbers are not reused while the agent runs.
+/// Another host, as a controller describes it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PeerHost {
+    /// MAC address of its interface.
+    pub mac: MacAddress,
+    /// Number of the start of its agent.
+    pub epoch: u32,
+    /// Key of frames from this host to that one, if hosts seal their frames.
+    pub key: Option<PairKey>,
+}
+
+/// A stream that this host sends. Numbers are reused after 2^32 streams.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct StreamId(pub(super) u32);
 
@@ -207,10 +232,19 @@ pub struct StreamCounters {
     pub frames_crowded: u64,
     /// Frames that are invalid or contradict earlier ones.
     pub frames_malformed: u64,
-    /// Frames of agents that have been replaced.
+    /// Frames of other agents than those that the controllers name: replaced ones, and ones that
+    /// have not been announced yet.
     pub frames_stale: u64,
     /// Frames for another address, or of unknown hosts.
     pub frames_foreign: u64,
+    /// Sealed frames whose tag is wrong: forged, or sealed for an earlier agent of this host.
+    pub frames_forged: u64,
+    /// Frames without a tag that should have one.
+    pub frames_unsealed: u64,
+    /// Sealed frames at a host that does not seal.
+    pub frames_sealed: u64,
+    /// Frames of IP packets that had arrived before, or are too old to tell.
+    pub frames_repeated: u64,
     /// Reports that were sent.
     pub reports_sent: u64,
     /// Reports that were received.

@@ -4,7 +4,7 @@
 
 use super::STATION;
 use super::engine::fuzz;
-use timeplane_live::agent::{Streams, StreamsConfig};
+use timeplane_live::agent::{PeerHost, Streams, StreamsConfig};
 use timeplane_model::{Duration, HostId, Time};
 use timeplane_protocol::wire::MacAddress;
 
@@ -23,7 +23,7 @@ pub fn pieces(mut input: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 fn host(host: u32, mac: MacAddress, other: (u32, MacAddress)) -> Streams {
     let mut streams = Streams::new(StreamsConfig::new(HostId(host), mac, 3));
-    streams.set_peer(HostId(other.0), other.1);
+    streams.set_peer(HostId(other.0), PeerHost { mac: other.1, epoch: 3, key: None });
     streams
 }
 

@@ -94,6 +94,7 @@ pub fn frame(packet: &Packet, flow: &Flow, options: &AckOptions, transport: &Tra
                 epoch: 0,
                 stream: flow.number,
                 port: 0,
+                sealed: false,
                 offset: packet.seq,
                 length: Some(flow.bytes),
             };
@@ -121,6 +122,7 @@ pub fn repair(from: u32, to: u32, flow: u32, report: &RepairReport) -> Captured 
         epoch: 0,
         stream: flow,
         port: 0,
+        sealed: false,
         offset: 0,
         length: None,
     };

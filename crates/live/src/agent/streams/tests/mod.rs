@@ -1,11 +1,13 @@
 //! Tests of streams between two hosts. The network between them loses, duplicates, truncates and
 //! delays frames.
 
+mod attacks;
 mod rules;
 mod transfer;
 
 use super::*;
 use std::collections::BTreeMap;
+use timeplane_protocol::wire::{HostSecret, MacAddress};
 
 pub(super) const A: HostId = HostId(1);
 pub(super) const B: HostId = HostId(2);
@@ -18,15 +20,35 @@ pub(super) fn mac(host: HostId) -> MacAddress {
     MacAddress([2, 0, 0, 0, 0, host.0 as u8])
 }
 
-pub(super) fn host(id: HostId, epoch: u32, send_buffer: u64) -> Streams {
-    let config = StreamsConfig { send_buffer: Bytes::new(send_buffer), ..StreamsConfig::new(id, mac(id), epoch) };
+pub(super) fn secret(owner: HostId) -> HostSecret {
+    HostSecret([owner.0 as u8; 32])
+}
+
+/// A host as a controller describes it to another one.
+pub(super) fn peer(of: HostId, epoch: u32, reader: HostId, sealed: bool) -> PeerHost {
+    PeerHost { mac: mac(of), epoch, key: sealed.then(|| secret(of).key_of(reader, of)) }
+}
+
+/// A host that knows the other one, with the epochs of the first agents.
+pub(super) fn host_of(id: HostId, epoch: u32, send_buffer: u64, sealed: bool) -> Streams {
+    let config = StreamsConfig {
+        send_buffer: Bytes::new(send_buffer),
+        secret: sealed.then(|| secret(id)),
+        // Sealed ones wrap around soon.
+        first_stream: if sealed { u32::MAX - 2 } else { 1 },
+        ..StreamsConfig::new(id, mac(id), epoch)
+    };
     let mut streams = Streams::new(config);
-    for other in [A, B] {
+    for (other, epoch) in [(A, 1), (B, B_EPOCH)] {
         if other != id {
-            streams.set_peer(other, mac(other));
+            assert_eq!(streams.set_peer(other, peer(other, epoch, id, sealed)), None);
         }
     }
     streams
+}
+
+pub(super) fn host(id: HostId, epoch: u32, send_buffer: u64) -> Streams {
+    host_of(id, epoch, send_buffer, false)
 }
 
 /// Random numbers (SplitMix64).
@@ -67,6 +89,8 @@ pub(super) struct World {
     pub(super) trouble: Trouble,
     flying: BTreeMap<(Time, u64), (usize, Vec<u8>)>,
     count: u64,
+    /// Frames to either host, if a test records them.
+    pub(super) recorded: Option<[Vec<Vec<u8>>; 2]>,
     /// IP packets that came out, at either host.
     pub(super) packets: [Vec<Vec<u8>>; 2],
     /// The longest frame that the network carries, and how many longer ones it has dropped.
@@ -78,13 +102,20 @@ pub(super) struct World {
 
 impl World {
     pub(super) fn new(send_buffer: u64, trouble: Trouble, seed: u64) -> Self {
+        Self::of(send_buffer, trouble, seed, false)
+    }
+
+    /// Hosts that may seal the frames between them.
+    pub(super) fn of(send_buffer: u64, trouble: Trouble, seed: u64, sealed: bool) -> Self {
+        let host = |id, epoch| host_of(id, epoch, send_buffer, sealed);
         Self {
-            hosts: [host(A, 1, send_buffer), host(B, B_EPOCH, send_buffer)],
+            hosts: [host(A, 1), host(B, B_EPOCH)],
             now: Time::ZERO,
             dice: Dice(seed),
             trouble,
             flying: BTreeMap::new(),
             count: 0,
+            recorded: None,
             packets: [Vec::new(), Vec::new()],
             most: usize::MAX,
             too_long: 0,
@@ -93,6 +124,9 @@ impl World {
     }
 
     fn fly(&mut self, to: usize, mut frame: Vec<u8>) {
+        if let Some(recorded) = &mut self.recorded {
+            recorded[to].push(frame.clone());
+        }
         let trouble = self.trouble;
         if frame.len() > self.most {
             self.too_long += 1;

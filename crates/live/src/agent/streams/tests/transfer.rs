@@ -19,7 +19,10 @@ struct Flow {
 }
 
 fn transfer(buffer: u64, totals: &[(u64, bool, bool)], slow: u64, trouble: Trouble, seed: u64) -> World {
-    let mut world = World::new(buffer, trouble, seed);
+    transfer_in(World::new(buffer, trouble, seed), buffer, totals, slow)
+}
+
+fn transfer_in(mut world: World, buffer: u64, totals: &[(u64, bool, bool)], slow: u64) -> World {
     let listeners = [0, 1].map(|i| world.hosts[i].listen(9).unwrap());
     let mut flows: Vec<Flow> = Vec::new();
     for &(total, declared, forth) in totals {
@@ -161,13 +164,14 @@ proptest! {
         totals in proptest::collection::vec((prop_oneof![0u64..3, 0u64..5_000, 0u64..300_000], any::<bool>(), any::<bool>()), 1..6),
         slow in prop_oneof![Just(100), 2u64..100],
         loss in prop_oneof![Just(0), 0u64..40], duplication in 0u64..30, truncation in 0u64..10,
-        jitter_us in prop_oneof![Just(0), 0u64..3_000], refusal in 0u64..60, seed: u64,
+        jitter_us in prop_oneof![Just(0), 0u64..3_000], refusal in 0u64..60, (seed, sealed) in any::<(u64, bool)>(),
     ) {
-        transfer(buffer, &totals, slow, Trouble { loss, duplication, truncation, jitter_us, refusal }, seed);
+        let trouble = Trouble { loss, duplication, truncation, jitter_us, refusal };
+        transfer_in(World::of(buffer, trouble, seed, sealed), buffer, &totals, slow);
     }
 }
 
-/// An interface's MTU changes while frames wait: those that it refused come again, cut to what fits.
+/// An interface's MTU changes while frames wait: those that it refused come again, cut to fit.
 #[test]
 fn frames_that_no_longer_fit_are_cut_again() {
     let mut world = World::new(100_000, Trouble::default(), 3);

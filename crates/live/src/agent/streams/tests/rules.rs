@@ -279,7 +279,7 @@ fn what_waits_for_a_host_that_stays_away_ends() {
     // Its agent has lived on. It is told when it is back, and once only.
     run(&mut world, Duration::from_secs(20));
     assert_eq!(read_all(&mut world.hosts[1], there), (vec![1; 9_000], Read::Nothing));
-    assert_eq!(world.hosts[0].set_peer(B, peer(B, 1, A, false)), None);
+    assert_eq!(world.hosts[0].set_peer(B, peer(B, B_EPOCH, A, false)), None);
     run(&mut world, Duration::from_ms(100));
     assert_eq!(world.hosts[1].read(there, &mut [0; 10]), Read::Broken);
     world.hosts[1].write(back, &[2; 9_000]).unwrap();

@@ -58,9 +58,9 @@ pub fn beside(file: &Path, named: &Path) -> PathBuf {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Seal {
-    /// A tag of keyed BLAKE3 on every frame.
+    /// A tag of SipHash-2-4 on every frame.
     #[default]
-    Blake3,
+    Siphash,
     /// No tag: everybody on the network can forge frames.
     None,
 }
@@ -109,7 +109,7 @@ pub struct ControllerFile {
     /// Encoding of signals.
     #[serde(default, deserialize_with = "encoding")]
     pub encoding: SignalEncoding,
-    /// How hosts seal the frames between them: `blake3` or `none`.
+    /// How hosts seal the frames between them: `siphash` or `none`.
     #[serde(default)]
     pub seal: Seal,
     /// Loopback address of the status page; none if missing.
@@ -185,7 +185,7 @@ pub struct AgentFile {
     /// Settings of the kernel's gate.
     #[serde(default)]
     pub gate: GateTable,
-    /// How it seals frames to other hosts: `blake3` or `none`.
+    /// How it seals frames to other hosts: `siphash` or `none`.
     #[serde(default)]
     pub seal: Seal,
     /// A TUN interface for unmodified programs; none if missing.
@@ -389,7 +389,7 @@ mod tests {
         assert_eq!((file.gate.lease, file.give_up_after), (Duration::from_ms(1000), Duration::from_secs(10)));
         assert_eq!((file.memory, agent("memory = \"1 GB\"").unwrap().memory), (Bytes::mb(256), Bytes::mb(1000)));
         assert_eq!(agent("give_up_after = \"90 s\"").unwrap().give_up_after, Duration::from_secs(90));
-        assert_eq!((file.gate.lease, file.seal), (Duration::from_ms(1000), Seal::Blake3));
+        assert_eq!((file.gate.lease, file.seal), (Duration::from_ms(1000), Seal::Siphash));
         assert_eq!(agent("seal = \"none\"").unwrap().seal, Seal::None);
         let file = agent("[gate]\nmode = \"observe\"\nlease = \"20 ms\"\nencodings = [\"pfc\"]\nallow = [\"tcp/443\", \"ether/0x88cc\"]").unwrap();
         assert_eq!(file.gate.allow, [Allowed::Tcp(443), Allowed::EtherType(0x88cc)]);
@@ -406,7 +406,7 @@ mod tests {
             ("[gate]\nlease = 5", &["line 6"]),
             ("status = \"here\"", &["line 5"]),
             ("give_up_after = \"0 s\"", &["line 5", "expected more than zero"]),
-            ("seal = \"off\"", &["line 5", "off", "blake3", "none"]),
+            ("seal = \"off\"", &["line 5", "off", "siphash", "none"]),
         ] {
             let text = said(more);
             assert!(words.iter().all(|w| text.contains(w)), "{more}: {text}");

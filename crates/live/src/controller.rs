@@ -524,7 +524,7 @@ impl Controller {
             }
             (None, false) => None,
             (found, expected) => {
-                let name = |seals| if seals { "blake3" } else { "none" };
+                let name = |seals| if seals { "siphash" } else { "none" };
                 let (found, expected) = (name(found.is_some()), name(expected));
                 return Err(format!("`seal` of host {} is \"{found}\": expected \"{expected}\"", hello.host));
             }

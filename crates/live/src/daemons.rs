@@ -285,7 +285,7 @@ pub fn agent(path: &Path, stop: &Stop) -> Result<(), Failure> {
         ..GateConfig::new(&file.interface, mac, SignalKey(random_bytes()?))
     };
     let secret = match file.seal {
-        Seal::Blake3 => Some(HostSecret(random_bytes()?)),
+        Seal::Siphash => Some(HostSecret(random_bytes()?)),
         Seal::None => {
             tracing::warn!("`seal` is \"none\": everybody on the network can forge frames between hosts");
             None

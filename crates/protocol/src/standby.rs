@@ -49,8 +49,8 @@ impl Succession {
 /// A leader follows as soon as it hears of a higher epoch, from a peer after a partition, or from
 /// the [report](BacklogReport::obeys) of a host. Two controllers without contact both lead until
 /// one of them hears from a host that obeys the newer one. This ends before the newer one may
-/// grant, unless all of its messages to some host are lost. An epoch in a report that no controller can
-/// have changes nothing ([`KnownEpochs`]).
+/// grant, unless all of its messages to some host are lost. An epoch in a report that no controller
+/// can have changes nothing ([`KnownEpochs`]).
 pub struct Standby {
     config: SlotControllerConfig,
     succession: Succession,

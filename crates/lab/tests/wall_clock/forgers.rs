@@ -48,7 +48,7 @@ fn record(lab: &Lab) -> Vec<Vec<u8>> {
 fn with_tag(header: DataHeader, payload: &[u8]) -> Vec<u8> {
     let mut frame =
         [&DataHeader { sealed: true, payload: payload.len() as u16, ..header }.encode()[..], payload].concat();
-    PairKey([0x5a; 32]).seal(&mut frame);
+    PairKey([0x5a; 16]).seal(&mut frame);
     frame
 }
 
@@ -179,5 +179,36 @@ fn a_host_that_invents_epochs_is_disconnected_and_a_standby_still_leads() {
     traffic.stop();
     lab.hosts.start_agent(2).unwrap();
     lab.exchange(2, Wait::from_secs(30));
+    assert_eq!(lab.violations(), 0);
+}
+
+#[test]
+fn seals_are_switched_off_everywhere_or_nowhere() {
+    let _turn = crate::turn();
+    let mut lab = Lab::start("sea", 1, |_| {});
+    let switch_off = |lab: &Lab, name: &str| {
+        let file = lab.hosts.folder(name).join("config.toml");
+        let text = std::fs::read_to_string(&file).unwrap();
+        std::fs::write(&file, format!("seal = \"none\"\n{text}")).unwrap();
+    };
+    lab.hosts.stop_agent(2);
+    switch_off(&lab, "host-2");
+    lab.hosts.start_agent(2).unwrap();
+    let refused = "refuses this host: `seal` of host 2 is \"none\": expected \"siphash\"";
+    until("host 2 is told why", Wait::from_secs(20), || lab.hosts.log("host-2").contains(refused));
+    // And with all others.
+    for host in 0..2 {
+        lab.hosts.stop_agent(host);
+        switch_off(&lab, &format!("host-{host}"));
+    }
+    lab.hosts.stop_controller(0);
+    switch_off(&lab, "controller-0");
+    lab.hosts.start_controller(0).unwrap();
+    (0..2).for_each(|host| lab.hosts.start_agent(host).unwrap());
+    lab.hosts.wait_for_all().unwrap();
+    lab.exchange(1, Wait::from_secs(30));
+    let shown = lab.settled(0);
+    assert_eq!((count(&shown, "refused_unsealed"), count(&shown, "refused_sealed")), (0, 0));
+    assert!(lab.hosts.log("host-0").contains("everybody on the network can forge frames"));
     assert_eq!(lab.violations(), 0);
 }

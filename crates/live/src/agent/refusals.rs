@@ -1,4 +1,6 @@
-//! Frames of others that an agent refuses: counted by reason, and logged at most once a second.
+//! Frames of others that an agent refuses. They are counted by reason.
+//!
+//! The log has at most one line a second, however many there are.
 
 use super::{AgentCounters, StreamCounters};
 use std::sync::atomic::Ordering::Relaxed;

@@ -104,7 +104,7 @@ impl Pfc {
                 if encoding == SignalEncoding::MacControl {
                     frame[12..14].copy_from_slice(&ETHER_TYPE_MAC_CONTROL.to_be_bytes());
                 }
-                let tag = tag(key, &frame[CONTENT_AT..]);
+                let tag = tag(&key.0, &frame[CONTENT_AT..]);
                 frame.extend_from_slice(&tag);
                 if encoding == SignalEncoding::Udp {
                     frame.drain(..CONTENT_AT);
@@ -130,7 +130,7 @@ impl Pfc {
                     frame.extend_from_slice(&self.epoch.to_be_bytes());
                     frame.extend_from_slice(&self.sequence.to_be_bytes());
                     frame.extend_from_slice(&ns.to_be_bytes()[2..]);
-                    let tag = tag(key, &frame[CONTENT_AT..]);
+                    let tag = tag(&key.0, &frame[CONTENT_AT..]);
                     frame.extend_from_slice(&tag);
                 }
                 frame.resize(frame.len().max(ethernet::MIN_FRAME), 0);
@@ -175,7 +175,7 @@ impl Pfc {
         let have = content.len();
         let (signed, rest) = content.split_at_checked(SEALED).ok_or(WireError::Truncated { have, need })?;
         let found = rest.get(..8).ok_or(WireError::Truncated { have, need })?;
-        if !same(found, &tag(key, signed)) {
+        if !same(found, &tag(&key.0, signed)) {
             return Err(WireError::Forged);
         }
         // The tag does not cover addresses, which a datagram lacks: the parser gets empty ones.
@@ -205,7 +205,7 @@ fn unseal_standard(frame: &[u8], key: &SignalKey) -> Result<Heard, WireError> {
     if whole[PFC_NUMBERS_AT..].iter().all(|&b| b == 0) {
         return Ok(Heard::Plain(open));
     }
-    if !same(&whole[PFC_TAG_AT..], &tag(key, &whole[CONTENT_AT..PFC_TAG_AT])) {
+    if !same(&whole[PFC_TAG_AT..], &tag(&key.0, &whole[CONTENT_AT..PFC_TAG_AT])) {
         return Err(WireError::Forged);
     }
     let mut r = Reader::new(&whole[PFC_NUMBERS_AT..PFC_TAG_AT]);
@@ -216,8 +216,8 @@ fn unseal_standard(frame: &[u8], key: &SignalKey) -> Result<Heard, WireError> {
 }
 
 /// SipHash-2-4 (Aumasson and Bernstein, 2012), with bytes in the order of the reference.
-fn tag(key: &SignalKey, bytes: &[u8]) -> [u8; 8] {
-    let mut hasher = SipHasher24::new_with_key(&key.0);
+pub(super) fn tag(key: &[u8; 16], bytes: &[u8]) -> [u8; 8] {
+    let mut hasher = SipHasher24::new_with_key(key);
     hasher.write(bytes);
     hasher.finish().to_le_bytes()
 }
@@ -248,8 +248,8 @@ mod tests {
         // Vectors of the SipHash paper: inputs 00 01 02 .. of increasing length under the key 00 01
         // .. 0f.
         let input: Vec<u8> = (0..46).collect();
-        assert_eq!(tag(&KEY, &input[..0]), 0x726f_db47_dd0e_0e31_u64.to_le_bytes());
-        assert_eq!(tag(&KEY, &input[..15]), 0xa129_ca61_49be_45e5_u64.to_le_bytes());
+        assert_eq!(tag(&KEY.0, &input[..0]), 0x726f_db47_dd0e_0e31_u64.to_le_bytes());
+        assert_eq!(tag(&KEY.0, &input[..15]), 0xa129_ca61_49be_45e5_u64.to_le_bytes());
     }
 
     #[test]

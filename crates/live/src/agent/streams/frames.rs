@@ -1,4 +1,6 @@
 //! The bytes that frames take on the wire, with Ethernet's preamble, FCS and inter-frame gap.
+//!
+//! Sealed frames have a tag, so less room for their payload.
 
 use timeplane_model::Framing;
 

@@ -1,4 +1,6 @@
 //! Which numbered frames of a host have arrived, so that a recorded frame has no effect.
+//!
+//! Numbers far below the highest one count as having arrived.
 
 /// Numbers that are remembered below the highest one. Frames that take a circuit overtake those
 /// through the packet switch by less: 23 ms at 350,000 frames a second, the most an agent sends.

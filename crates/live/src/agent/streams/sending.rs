@@ -1,9 +1,9 @@
 //! Building of frames: streams and IP packets to a host take turns, and frames that the gate
 //! refused are sent again.
 
-use super::peer::Turn;
+use super::peer::{Peer, Turn};
 use super::types::SentItem;
-use super::{Attention, Sent, Streams, Timer};
+use super::{Attention, Sent, Streams, StreamsConfig, Timer};
 use timeplane_model::{Bytes, HostId, Time};
 use timeplane_protocol::wire::{DataHeader, DataKind, MIN_FRAME};
 
@@ -63,20 +63,7 @@ impl Streams {
         let room = self.config.sizes().payload_within(most_wire).filter(|&room| room > 0)?;
         let room = room.min(u64::from(self.config.max_payload()));
         let peer = self.peers.get_mut(&to)?;
-        let mut header = DataHeader {
-            destination: peer.mac,
-            source: self.config.mac,
-            kind: DataKind::Packet,
-            class,
-            payload: 0,
-            host: self.config.host,
-            epoch: self.config.epoch,
-            stream: 0,
-            port: 0,
-            sealed: peer.send_key.is_some(),
-            offset: 0,
-            length: Some(0),
-        };
+        let mut header = packet_header(&self.config, peer, class);
         frame.resize(DataHeader::BYTES, 0);
         let mut at = 0;
         let what = loop {
@@ -201,5 +188,23 @@ impl Streams {
             }
             stream.timer = deadline;
         }
+    }
+}
+
+/// The header of an IP packet that has no number and no length yet.
+fn packet_header(config: &StreamsConfig, peer: &Peer, class: u16) -> DataHeader {
+    DataHeader {
+        destination: peer.mac,
+        source: config.mac,
+        kind: DataKind::Packet,
+        class,
+        payload: 0,
+        host: config.host,
+        epoch: config.epoch,
+        stream: 0,
+        port: 0,
+        sealed: peer.send_key.is_some(),
+        offset: 0,
+        length: Some(0),
     }
 }

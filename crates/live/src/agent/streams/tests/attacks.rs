@@ -45,7 +45,7 @@ fn forgeries(header: DataHeader, payload: &[u8]) -> Vec<Vec<u8>> {
     frames.push([&content[..], &[0x5a; PairKey::TAG]].concat());
     let to = if header.host == A { B } else { A };
     for key in
-        [PairKey([0; 32]), secret(HostId(77)).key_of(header.host, to), secret(header.host).key_of(to, header.host)]
+        [PairKey([0; 16]), secret(HostId(77)).key_of(header.host, to), secret(header.host).key_of(to, header.host)]
     {
         let mut frame = content.clone();
         key.seal(&mut frame);

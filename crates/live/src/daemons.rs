@@ -344,9 +344,10 @@ pub fn agent(path: &Path, stop: &Stop) -> Result<(), Failure> {
     let _ = std::fs::write(file.runtime.join("last.json"), last);
     // An agent that ends of its own accord takes its gate with it: what was gated is plain traffic
     // again.
-    if file.gate.outlives {
-        drop(agent);
-        let _ = release(&file.interface);
+    let kept = agent.pinned();
+    drop(agent);
+    if let Some(folder) = kept {
+        let _ = crate::gate::release(&folder);
     }
     Ok(done?)
 }

@@ -65,6 +65,14 @@ impl Host {
     }
 }
 
+/// The gates that are kept for a host's network namespace.
+fn gates(host: &Host) -> Vec<String> {
+    let (root, name) = host.namespace.enter(|| daemons::pin_of("eth0").unwrap()).unwrap();
+    let of_namespace = format!("{}-", name.split('-').next().unwrap());
+    let all = std::fs::read_dir(root).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
+    all.filter(|name| name.starts_with(&of_namespace)).collect()
+}
+
 /// Waits for what has to come, unless the agent ends before.
 fn until<T>(running: &ScopedJoinHandle<'_, T>, what: &str, condition: impl Fn() -> bool) {
     let began = Instant::now();
@@ -144,6 +152,7 @@ fn an_interface_that_is_removed_and_back_is_gated_again() {
         host.namespace.ip("link del eth0").unwrap();
         host.connect("02:00:00:00:00:07");
         let ended = running.join().unwrap();
+        assert!(gates(&host).is_empty(), "no gate of an interface that is gone stays");
         let why = "interface eth0 is back with the address 02:00:00:00:00:07 instead of 02:00:00:00:00:01: start the agent again";
         assert_eq!(ended, Err(why.to_owned()));
     });

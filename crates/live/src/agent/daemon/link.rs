@@ -11,6 +11,7 @@ use nix::libc;
 use nix::sys::socket::{self, AddressFamily, SockFlag, SockType};
 use std::net::Ipv4Addr;
 use std::os::fd::AsRawFd;
+use std::path::PathBuf;
 use timeplane_model::{Duration, Time};
 use timeplane_protocol::wire::{MacAddress, SignalKey};
 
@@ -38,6 +39,11 @@ impl Interface {
 }
 
 impl LiveAgent {
+    /// Where its gate is pinned, if it outlives the agent.
+    pub fn pinned(&self) -> Option<PathBuf> {
+        self.config.gate.pin.as_ref().map(|(root, name)| root.join(name))
+    }
+
     fn name(&self) -> &str {
         &self.config.gate.interface
     }

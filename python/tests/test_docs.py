@@ -166,7 +166,7 @@ def test_help_is_read_as_it_is_written():
 def test_a_study_shows_what_it_was_compared_with(tmp_path):
     folder = tmp_path / "tdma"
     shutil.copytree(ROOT / "studies" / "tdma", folder, ignore=shutil.ignore_patterns("figures", "__pycache__"))
-    assert len(gallery.compared(folder)) == 21
+    assert len(gallery.compared(folder)) == 26
     table = folder / "tables" / "compared.csv"
     text = table.read_text(encoding="utf-8")
     for wrong, says in [

@@ -201,8 +201,9 @@ def _fig2(pauses: int) -> Experiment:
     return Experiment("fig2", datagrams, PAIR | JUMBO, flows=flows, window=(f"{end} us", "1 ms"), paused=paused)
 
 
-#: Figures 3 and 4: a control packet's payload, the time between two of a pair (a slot), and between pairs.
-PACED, GAP, EVERY = 26, (SLOT + GUARD) * US, 400 * US
+#: Figures 3 and 4: a control packet's payload, the time between two of a pair (a slot), and
+#: between pairs.
+PACED, APART, EVERY = 26, (SLOT + GUARD) * US, 400 * US
 #: Bytes that a datagram has besides its payload, on a link.
 DATAGRAM = 66
 LOADS = (0.1, 0.3, 0.5, 0.7, 0.9)
@@ -215,10 +216,10 @@ FREE: Mapping[str, Any] = {"free": {"transport": {"datagrams": {}}, "host": {"la
 def _skew(name: str, fabric: Mapping[str, Any], pairs: int, points: Mapping[float, tuple[int, float]]) -> Experiment:
     """Pairs of control packets among data, by payload and load of the data."""
     flows = {
-        x: partial(workloads.control_pairs, pairs, EVERY, GAP, PACED, HOSTS, size, (size + DATAGRAM) * 8e12 / LINE, load)
+        x: partial(workloads.control_pairs, pairs, EVERY, APART, PACED, HOSTS, size, (size + DATAGRAM) * 8e12 / LINE, load)
         for x, (size, load) in points.items()
     }
-    window = (f"{((pairs + 1) * EVERY + GAP) / MS + 1:g} ms", "5 ms")
+    window = (f"{((pairs + 1) * EVERY + APART) / MS + 1:g} ms", "5 ms")
     return Experiment(name, FREE, fabric | JUMBO | PER_PORT, flows=flows, window=window)
 
 

@@ -76,7 +76,7 @@ def control(outcomes: Outcomes) -> Figure:
         for i, x in enumerate(shown):
             of = [o.mean(x, "free", f"skew_us_{q}") for q in SHARES]
             a.plot(of, SHARES, color=COLORS[i % len(COLORS)], linestyle=LINES[i % len(LINES)], label=unit.format(x))
-        a.set_xlabel("Difference of the gap (µs)")
+        a.set_xlabel("Difference of the times (µs)")
         a.set_ylabel("Pairs (%)")
         a.set_xlim(left=0)
         a.legend(loc="lower right", fontsize=5.5, frameon=False)

@@ -9,7 +9,7 @@ import numpy as np
 
 import timeplane as tp
 
-from .experiments import ASKS, BEFORE, BELOW, GAP, HOSTS, MOMENTS, OVER, PACED, PAUSE, PING, SAMPLE, SHOWN, SLOW, SPAN, UNDER, Experiment
+from .experiments import APART, ASKS, BEFORE, BELOW, HOSTS, MOMENTS, OVER, PACED, PAUSE, PING, SAMPLE, SHOWN, SLOW, SPAN, UNDER, Experiment
 from .workloads import US
 
 #: Percentiles of the flows' completion times that are kept.
@@ -177,7 +177,7 @@ def skew(run: tp.Run) -> dict[str, float]:
     end = start + flows["fct_ps"].astype(float)[use]
     order = np.lexsort((start, to))
     first, second = end[order][::2], end[order][1::2]
-    differ = np.abs(second - first - GAP) / 1e6
+    differ = np.abs(second - first - APART) / 1e6
     return {f"skew_us_{q:g}": float(np.nanpercentile(differ, q)) for q in (*SHARES, 99)}
 
 

@@ -26,17 +26,17 @@ def stream(count: int, size: int) -> list[Row]:
     return [(0, 0, 1, size)] * count
 
 
-def control_pairs(pairs: int, every: int, gap: int, control: int, hosts: int, size: int, packet_ps: float, load: float) -> list[Row]:
+def control_pairs(pairs: int, every: int, apart: int, control: int, hosts: int, size: int, packet_ps: float, load: float) -> list[Row]:
     """Figures 3 and 4: the last host sends pairs of packets of ``control`` bytes to all others, one
-    host after the other; the second ones of a pair follow after ``gap``.
+    host after the other; the second ones of a pair follow after ``apart``.
 
     The others send packets of ``size`` bytes to each other, at random times to random hosts. A
     packet takes ``packet_ps`` on a link, so ``load`` is the share of the time that links are busy.
     """
     controller = hosts - 1
-    rows = [(i * every + after, controller, h, control) for i in range(1, pairs + 1) for after in (0, gap) for h in range(controller)]
+    rows = [(i * every + after, controller, h, control) for i in range(1, pairs + 1) for after in (0, apart) for h in range(controller)]
     draw = np.random.default_rng(1)
-    end = (pairs + 1) * every + gap
+    end = (pairs + 1) * every + apart
     for source in range(controller):
         number = draw.poisson(load * end / packet_ps)
         start = draw.integers(0, end, number)

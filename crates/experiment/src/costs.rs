@@ -63,8 +63,8 @@ impl UnderWay {
         (now - self.began).max(0.0)
     }
 
-    /// How long it has hardly gone on. The last flows of a run may wait for their timers when nearly
-    /// all bytes have arrived; as long as they have waited, they may wait again.
+    /// How long it has hardly gone on. The last flows of a run may wait for their timers when
+    /// nearly all bytes have arrived; as long as they have waited, they may wait again.
     fn stalled(self, now: f64) -> f64 {
         if self.fraction > TELLING { now - self.grown.1 } else { 0.0 }
     }

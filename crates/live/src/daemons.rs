@@ -260,6 +260,17 @@ fn only_agent(file: &AgentFile) -> Result<[Option<Lock>; 2], Failure> {
     Ok([Some(folder), interface])
 }
 
+/// A new secret for the keys of frames to this host, unless hosts do not seal them.
+fn secret(seal: Seal) -> Result<Option<HostSecret>, Failure> {
+    match seal {
+        Seal::Siphash => Ok(Some(HostSecret(random_bytes()?))),
+        Seal::None => {
+            tracing::warn!("`seal` is \"none\": everybody on the network can forge frames between hosts");
+            Ok(None)
+        }
+    }
+}
+
 /// Runs an agent until `stop` is set.
 ///
 /// # Errors
@@ -284,13 +295,7 @@ pub fn agent(path: &Path, stop: &Stop) -> Result<(), Failure> {
         pin: if file.gate.outlives { Some(pin_of(&file.interface)?) } else { None },
         ..GateConfig::new(&file.interface, mac, SignalKey(random_bytes()?))
     };
-    let secret = match file.seal {
-        Seal::Siphash => Some(HostSecret(random_bytes()?)),
-        Seal::None => {
-            tracing::warn!("`seal` is \"none\": everybody on the network can forge frames between hosts");
-            None
-        }
-    };
+    let secret = secret(file.seal)?;
     let first_stream = u32::from_ne_bytes(random_bytes()?);
     let streams = StreamsConfig { secret, first_stream, memory: file.memory, ..StreamsConfig::new(host, mac, epoch) };
     let shared = Shared::new(Streams::new(streams))?;

@@ -6,6 +6,7 @@
 //! frame that comes too late, and the agent sends it in a later slot. A late agent thus wastes its
 //! own slot and disturbs no other host.
 
+mod absence;
 mod link;
 mod opening;
 mod setup;
@@ -398,21 +399,6 @@ impl LiveAgent {
             // If the controller has left already, the agent greets it again when it is back.
             let _ = self.controllers[controller].send(Record::Note(note));
         }
-    }
-
-    /// Ends what waits for hosts that have been away for too long.
-    fn end_absent(&mut self) {
-        let due = self.presence.due(clock::now(), self.config.give_up_after);
-        if due.is_empty() {
-            return;
-        }
-        let mut streams = Self::streams(&self.shared);
-        for host in due {
-            tracing::warn!("host {} has been away for {}: its streams end", host.0, self.config.give_up_after);
-            streams.set_absent(host);
-        }
-        drop(streams);
-        self.shared.changed.notify_all();
     }
 
     /// Handles a controller's list of joined hosts and its configuration of agents.

@@ -210,8 +210,8 @@ impl InStep {
         }
     }
 
-    /// Lets all agents hear of what has arrived by `until`, the end of the run. A message counts from
-    /// when it comes to its port on, also if it is not through.
+    /// Lets all agents hear of what has arrived by `until`, the end of the run. A message counts
+    /// from when it comes to its port on, also if it is not through.
     pub fn hear_all(&mut self, until: SimTime, agents: &mut Agents, channel: &mut Channel, network: &mut Network) {
         for host in 0..self.hosts.len() as u32 {
             self.hear(until, host, agents, channel, network);

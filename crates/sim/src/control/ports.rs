@@ -93,8 +93,8 @@ impl Ports {
         if *through.front()? <= until { through.pop_front() } else { None }
     }
 
-    /// When the expected messages of a host are through that have come by `until` and were not taken
-    /// out, first to last.
+    /// When the expected messages of a host are through that have come by `until` and were not
+    /// taken out, first to last.
     pub fn come(&mut self, to: u32, until: SimTime) -> impl Iterator<Item = SimTime> + '_ {
         self.pass_expected(until, to);
         self.expected[to as usize].through.iter().copied()

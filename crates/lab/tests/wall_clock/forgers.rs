@@ -149,10 +149,10 @@ fn lie(lab: &Lab, place: u32, epoch: u32, report: BacklogReport) -> String {
     }
 }
 
-/// A host that invents epochs is disconnected by both controllers, and the standby leads once the
-/// first one is gone. The host's true agent does not run.
-fn invents_epochs(name: &str) -> Lab {
-    let mut lab = Lab::start(name, 2, |p| p.status = true);
+#[test]
+fn a_host_that_invents_epochs_is_disconnected_and_a_standby_still_leads() {
+    let _turn = crate::turn();
+    let mut lab = Lab::start("inv", 2, |p| p.status = true);
     let epoch = lab.settled(2).epoch;
     lab.hosts.kill_agent(2);
     let left = |place: usize| lab.hosts.metrics(place).unwrap()["controller_left"] >= 1.0;
@@ -177,22 +177,9 @@ fn invents_epochs(name: &str) -> Lab {
     let streams = traffic.streams();
     until("a standby leads", Wait::from_secs(20), || traffic.streams() > streams + 4);
     traffic.stop();
-    assert_eq!(lab.violations(), 0);
-    lab
-}
-
-#[test]
-fn a_host_that_invents_epochs_is_disconnected_and_a_standby_still_leads() {
-    let _turn = crate::turn();
-    invents_epochs("inv");
-}
-
-#[test]
-#[ignore = "fails in a third of the runs: the standby plans no slots for the host's true agent, and we do not know why"]
-fn the_true_agent_of_a_host_that_invented_epochs_gets_slots_of_a_standby() {
-    let _turn = crate::turn();
-    let mut lab = invents_epochs("tru");
+    // So does the host's true agent, once it has joined.
     lab.hosts.start_agent(2).unwrap();
+    lab.hosts.wait_for_all().unwrap();
     lab.exchange(2, Wait::from_secs(30));
     assert_eq!(lab.violations(), 0);
 }

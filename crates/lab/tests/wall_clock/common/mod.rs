@@ -77,7 +77,13 @@ impl Lab {
     /// A stream in each direction of each pair, whole; for `most` at most.
     pub fn exchange(&self, port: u16, most: Wait) {
         let traffic = Traffic::start(self, port, &pairs(), 30_000);
-        until("a stream of each pair arrives", most, || traffic.pairs_done() == pairs().len());
+        until("a stream of each pair arrives", most, || {
+            // A program that was refused does not try again.
+            let errors = traffic.counts.errors.lock().unwrap();
+            assert!(errors.is_empty(), "{errors:?}");
+            drop(errors);
+            traffic.pairs_done() == pairs().len()
+        });
         traffic.stop();
     }
 }

@@ -462,7 +462,9 @@ impl Controller {
                         if let Some((&number, host)) = self.hosts.iter_mut().find(|(_, h)| h.peer == peer) {
                             if let Err(why) = host.check(report, &self.epochs) {
                                 self.counters.refused.fetch_add(1, Relaxed);
-                                tracing::error!("closing the channel of host {}: {why}", number.0);
+                                self.refusals.say(clock::now(), |more| {
+                                    tracing::error!("closing the channel of host {}: {why}{more}", number.0);
+                                });
                                 self.server.close(peer);
                                 // Now, as more reports may have arrived already.
                                 self.leave(number);

@@ -1,0 +1,81 @@
+//! How an agent joins a controller: its greeting, and the controller's welcome.
+//!
+//! A welcome lists the joined hosts with their keys, and configures the agent.
+
+use super::LiveAgent;
+use crate::agent::pace::Pace;
+use crate::channel::Record;
+use crate::clock;
+use crate::gate::GateConfig;
+use crate::notes::{Hello, Note, Welcome, digits_of};
+use std::sync::atomic::Ordering::Relaxed;
+use timeplane_model::{Duration, HostId, Rate};
+use timeplane_protocol::{Detail, HostAgent, HostConfig, Reporting};
+
+impl LiveAgent {
+    /// Tells a controller who this host is.
+    pub(super) fn greet(&self, controller: usize) {
+        let GateConfig { mac, key, .. } = &self.config.gate;
+        let (host, epoch) = (self.config.host.0, self.config.epoch);
+        let secret = Self::streams(&self.shared).config().secret.map(|secret| digits_of(&secret.0));
+        let (mac, key, ip) = (mac.to_string(), digits_of(&key.0), self.config.ip);
+        let hello = Hello { host, epoch, mac, ip, key, secret };
+        if let Ok(note) = serde_json::to_value(Note::Hello(hello)) {
+            // If the controller has left already, the agent greets it again when it is back.
+            let _ = self.controllers[controller].send(Record::Note(note));
+        }
+    }
+
+    /// Handles a controller's list of joined hosts and its configuration of agents.
+    pub(super) fn welcome(&mut self, controller: usize, welcome: Welcome) {
+        {
+            let mut streams = Self::streams(&self.shared);
+            let seals = streams.config().secret.is_some();
+            for joined in &welcome.joined {
+                let (number, epoch) = (joined.host, joined.epoch);
+                let Some(peer) = joined.peer().filter(|peer| peer.key.is_some() == seals) else {
+                    self.counters.malformed.fetch_add(1, Relaxed);
+                    self.troubles.say(clock::now(), |more| {
+                        tracing::error!(
+                            "controller {controller} describes host {number} without a valid address and key{more}"
+                        );
+                    });
+                    continue;
+                };
+                if let Some(known) = streams.set_peer(HostId(number), peer) {
+                    self.troubles.say(clock::now(), |more| {
+                        tracing::warn!(
+                            "controller {controller} reports epoch {epoch} of host {number}: keeping epoch {known}{more}"
+                        );
+                    });
+                }
+            }
+        }
+        self.shared.changed.notify_all();
+        if let Some(told) = &mut self.on_joined {
+            told(welcome.joined.len());
+        }
+        let same = self.welcome.as_ref().is_some_and(|w| {
+            Welcome { joined: Vec::new(), ..w.clone() } == Welcome { joined: Vec::new(), ..welcome.clone() }
+        });
+        if !same {
+            let now = clock::now();
+            let config = HostConfig {
+                host: self.config.host,
+                epoch: self.config.epoch,
+                start: now,
+                fallback: Duration::from_ps(welcome.fallback_ps),
+                reporting: Reporting {
+                    // Sockets do not know coflows.
+                    detail: if welcome.bursts { Detail::Bursts } else { Detail::Destinations },
+                    on_change: welcome.on_change,
+                    after_grants: welcome.after_grants,
+                },
+                signals: welcome.signals,
+            };
+            self.link = Pace::new(now, Rate::bps(welcome.rate_bps));
+            self.agent = Some(HostAgent::new(config));
+        }
+        self.welcome = Some(welcome);
+    }
+}

@@ -1,5 +1,6 @@
-//! Which hosts are there, by what connected controllers say, and which have been away for so long
-//! that programs must not wait for them any more.
+//! Hosts that connected controllers list, and hosts that no list has had for long.
+//!
+//! Programs must not wait for the latter.
 
 use std::collections::{BTreeMap, BTreeSet};
 use timeplane_model::{Duration, HostId, Time};

@@ -7,7 +7,7 @@ use timeplane_model::Framing;
 /// Sizes of frames with a header and a tag of given lengths.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FrameSizes {
-    /// Bytes after Ethernet's header that are no payload; they count as part of the packet.
+    /// Bytes of header and tag behind Ethernet's header. Ethernet carries them as payload.
     overhead: u64,
 }
 

@@ -217,14 +217,20 @@ fn streams_get_on_where_memory_is_short() {
     }
 }
 
-#[test]
-fn agents_that_are_started_anew_break_what_was_and_their_old_frames_are_stale() {
+/// Two hosts, their listeners, and a stream in each direction, of which 9,000 B have arrived.
+fn streams_in_both_directions() -> (World, [ListenerId; 2], [StreamId; 2]) {
     let mut world = World::new(50_000, QUIET, 4);
     let listeners = [0, 1].map(|i| world.hosts[i].listen(0).unwrap());
     let [forth, back] = [0, 1].map(|i| world.hosts[i].open([A, B][1 - i], 0, None).unwrap());
     world.hosts[0].write(forth, &[1; 9_000]).unwrap();
     world.hosts[1].write(back, &[2; 9_000]).unwrap();
     run(&mut world, Duration::from_ms(100));
+    (world, listeners, [forth, back])
+}
+
+#[test]
+fn agents_that_are_started_anew_break_what_was_and_their_old_frames_are_stale() {
+    let (mut world, listeners, [forth, back]) = streams_in_both_directions();
     let there = world.hosts[1].accept(listeners[1]).unwrap();
     // A frame of the old agent that comes too late.
     world.hosts[0].write(forth, &[1; 9]).unwrap();
@@ -255,12 +261,7 @@ fn agents_that_are_started_anew_break_what_was_and_their_old_frames_are_stale() 
 
 #[test]
 fn what_waits_for_a_host_that_stays_away_ends() {
-    let mut world = World::new(50_000, QUIET, 4);
-    let listeners = [0, 1].map(|i| world.hosts[i].listen(0).unwrap());
-    let [forth, back] = [0, 1].map(|i| world.hosts[i].open([A, B][1 - i], 0, None).unwrap());
-    world.hosts[0].write(forth, &[1; 9_000]).unwrap();
-    world.hosts[1].write(back, &[2; 9_000]).unwrap();
-    run(&mut world, Duration::from_ms(100));
+    let (mut world, listeners, [forth, back]) = streams_in_both_directions();
     let [here, there] = [0, 1].map(|i| world.hosts[i].accept(listeners[i]).unwrap());
     world.hosts[0].write(forth, &[1; 9_000]).unwrap();
     assert!(world.hosts[0].push_packet(B, &[0; 100]) && world.hosts[0].waits(B));

@@ -118,8 +118,8 @@ proptest! {
         let fabric = format!("{fabric}\n{more}");
         let nic = if tcp_turns && transport.starts_with("tcp") { "\nnic.discipline = \"fair_queue\"" } else { "" };
         let transport = format!("{transport}{nic}");
-        // In band, reports of what waits may take all of a link. Nothing is granted then, more
-        // waits, and the run would never end with its last flow.
+        // In band, reports of a large backlog may fill a link. The controller then grants nothing,
+        // the backlog grows, and the run would never end with its last flow.
         let window = if control.contains("in_band") { DRAINED } else { window };
         // In-step hosts and those that act by themselves must agree on a plan that is refused, too.
         let text = scenario(&fabric, workload, &transport, &plan) + record + window;

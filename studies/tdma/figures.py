@@ -191,7 +191,7 @@ def fig10(outcomes: Outcomes) -> Figure:
         a.set_xticks([t + 1 for t in ticks], [f"{t:g}" for t in ticks])
         a.set_xticks([], minor=True)
         a.set_ylim(bottom=0)
-        a.set_xlabel("Sent so long after the slot's begin (µs)")
+        a.set_xlabel("Time from the slot's start to the ping (µs)")
     axes[0].set_ylabel("RTT of a ping (µs)")
     letter(axes, [f"a guard of {g:g} µs" if g else "no guard" for g in FIG10_GUARDS])
     legend(figure, axes)

@@ -18,6 +18,10 @@ use timeplane_protocol::wire::SignalEncoding;
 use timeplane_scenario::{PlanSpec, RateEstimator, Scenario, Topology};
 use timeplane_schedule::Schedulers;
 
+/// Signals that are later than the fastest one by less than this open their gates under any plan.
+/// Hosts that are busy hear them that late.
+const LEAST_LATE: Duration = Duration::from_us(100);
+
 /// Why a scheme cannot run on real hosts.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
@@ -145,6 +149,17 @@ impl LivePlan {
         self.agents().terms().planners
     }
 
+    /// The time between the end of a slot and the start of the next one, in which controllers and
+    /// signals may be late: the guard, or what the dark time of a plan of circuits has to spare.
+    /// `None` if the plan has no signals.
+    fn margin(&self) -> Option<Duration> {
+        match (&self.spec, &self.circuits) {
+            (PlanSpec::Tdma(slots), _) => Some(slots.guard),
+            (PlanSpec::Circuits(spec), Some(of)) => Some(circuits::spare(spec, of, &self.fabric, self.mtu)),
+            _ => None,
+        }
+    }
+
     fn agents(&self) -> Box<dyn PlanAgents> {
         let site = Site {
             fabric: Arc::clone(&self.fabric),
@@ -177,11 +192,7 @@ impl Plan for LivePlan {
     /// A quarter of the guard between two slots, or of what the dark time of a plan of circuits has
     /// to spare. Rates have no guards: the schedule never slips.
     fn tolerance(&self) -> Duration {
-        match (&self.spec, &self.circuits) {
-            (PlanSpec::Tdma(slots), _) => slots.guard / 4,
-            (PlanSpec::Circuits(spec), Some(of)) => circuits::spare(spec, of, &self.fabric, self.mtu) / 4,
-            _ => Duration::MAX,
-        }
+        self.margin().map_or(Duration::MAX, |margin| margin / 4)
     }
 
     fn most_dark(&self) -> Option<Duration> {
@@ -195,7 +206,8 @@ impl Plan for LivePlan {
             return Err(PlanError::Classes { classes, hosts, needed }.into());
         }
         let rate = self.fabric.link(self.fabric.uplink(HostId(0))).spec.rate;
-        Ok(HostPlan { hosts, fallback: terms.fallback, reporting: terms.reporting, signals, rate })
+        let late_after = self.margin().map(|margin| margin.max(LEAST_LATE));
+        Ok(HostPlan { hosts, fallback: terms.fallback, reporting: terms.reporting, signals, late_after, rate })
     }
 
     fn agent(

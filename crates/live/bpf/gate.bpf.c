@@ -13,6 +13,7 @@
 #include <linux/tcp.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
+#include "lateness.h"
 #include "wire.h"
 
 // TCX_DROP and TCX_NEXT, which older kernel headers lack.
@@ -32,6 +33,7 @@ struct settings {
     __u64 key[2];
     __u64 lease_ns;    // how long what a controller says is good for
     __u64 max_hold_ns; // no signal opens a gate for longer
+    __u64 late_ns;     // a signal that is later opens none; all bits set: times do not matter
     __u32 flags;
     __u32 encodings;
     __u16 udp_port;
@@ -41,11 +43,22 @@ struct settings {
 struct state {
     struct bpf_spin_lock lock;
     __u32 epoch;
-    __u64 sequence;
+    __u64 number;
     __u64 lease_until; // of signals, in ns of the monotonic clock, as all times here
     __u32 open;        // the class that the last signal opened
     __u32 heard;       // whether any signal has been obeyed
+    struct fastest fastest; // of the signals of this epoch
 };
+
+// The least difference of the clocks as the agent measures it over the demand channel. Signals may
+// all be held back alike; these messages take another way and are another protocol.
+struct measured {
+    struct bpf_spin_lock lock;
+    __u32 epoch;       // of the controller
+    __s64 difference;
+    __u64 at;          // when; older than MEASURED_FOR it does not count
+};
+#define MEASURED_FOR (5 * WINDOW_NS)
 
 struct class_gate {
     __u64 opened;      // when
@@ -69,7 +82,7 @@ struct allowed {
 enum { OF_ANYBODY = 1, OF_ROOT = 2 };
 
 enum counter {
-    OBEYED, FORGED, STALE, MALFORMED, UNWANTED, OTHER_STATION,
+    OBEYED, FORGED, STALE, LATE, MALFORMED, UNWANTED, OTHER_STATION,
     PASSED, PASSED_BYTES, GATED, GATED_BYTES, WOULD_GATE, TOO_FAST, UNSCHEDULED, REPAIRS, ALLOWED, OTHER,
     COUNTERS
 };
@@ -80,6 +93,7 @@ struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, CLASSES); __type(
 // End of the lease that messages over the demand channel renew. Only the agent writes it, so that
 // it never overwrites the numbers of a newer signal.
 struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __type(key, __u32); __type(value, __u64); } renewals SEC(".maps");
+struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __type(key, __u32); __type(value, struct measured); } clocks SEC(".maps");
 struct { __uint(type, BPF_MAP_TYPE_HASH); __uint(max_entries, 256); __type(key, struct allowed); __type(value, __u8); } allow SEC(".maps");
 struct { __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY); __uint(max_entries, COUNTERS); __type(key, __u32); __type(value, __u64); } counters SEC(".maps");
 
@@ -91,50 +105,81 @@ static __always_inline void count(__u32 which, __u64 by)
 }
 
 struct signal {
-    __u64 sequence, hold_ns;
+    __u64 number;  // of an epoch; the controller's clock in ns when the signal left
+    __u64 hold_ns; // from its sending on
     __u32 epoch, open;
-    __u32 plain; // without numbers: always the newest
+    __u32 plain;   // without numbers: always the newest, and never late
 };
 
-// Obeys a signal if it is newer than all before.
+// The least difference of clocks that the agent has measured for the controller of an epoch.
+static __always_inline __s64 measured(__u32 epoch, __u64 now)
+{
+    __u32 zero = 0;
+    struct measured *m = bpf_map_lookup_elem(&clocks, &zero);
+    if (!m)
+        return UNKNOWN;
+    bpf_spin_lock(&m->lock);
+    __u32 of = m->epoch;
+    __s64 difference = m->difference;
+    __u64 at = m->at;
+    bpf_spin_unlock(&m->lock);
+    if (!at || of != epoch || now < at || now - at > MEASURED_FOR)
+        return UNKNOWN;
+    return difference + (__s64)((now - at) >> DRIFT_SHIFT);
+}
+
+// Obeys a signal if it is newer than all before. One that is late opens no class. It closes as any
+// other: what it has to say about the others is true even then.
 static __always_inline int obey(const struct settings *s, const struct signal *signal)
 {
     __u32 zero = 0;
     struct state *state = bpf_map_lookup_elem(&states, &zero);
     if (!state)
         return 0;
-    __u64 now = bpf_ktime_get_ns();
-    __u32 before;
+    __u64 now = bpf_ktime_get_ns(), late = 0;
+    int checked = !signal->plain && s->late_ns != ~0ull;
+    __s64 limit = checked ? measured(signal->epoch, now) : UNKNOWN;
+    __u32 before, open = signal->open;
     bpf_spin_lock(&state->lock);
     if (!signal->plain && state->heard &&
-        (signal->epoch < state->epoch || (signal->epoch == state->epoch && signal->sequence <= state->sequence))) {
+        (signal->epoch < state->epoch || (signal->epoch == state->epoch && signal->number <= state->number))) {
         bpf_spin_unlock(&state->lock);
         count(STALE, 1);
         return 0;
     }
     if (!signal->plain) {
+        // Another controller has another clock.
+        if (!state->heard || signal->epoch != state->epoch)
+            forget(&state->fastest, now);
         state->epoch = signal->epoch;
-        state->sequence = signal->sequence;
+        state->number = signal->number;
     }
+    if (checked)
+        late = lateness(&state->fastest, now, signal->number, limit);
+    if (late > s->late_ns)
+        open = NO_CLASS;
     before = state->heard ? state->open : NO_CLASS;
     state->heard = 1;
-    state->open = signal->open;
+    state->open = open;
     state->lease_until = now + s->lease_ns;
     bpf_spin_unlock(&state->lock);
 
-    if (before != signal->open && before < CLASSES) {
+    if (before != open && before < CLASSES) {
         struct class_gate *gate = bpf_map_lookup_elem(&gates, &before);
         if (gate)
             gate->until = 0;
     }
-    __u32 open = signal->open;
     if (open < CLASSES) {
         struct class_gate *gate = bpf_map_lookup_elem(&gates, &open);
         __u64 hold = signal->hold_ns < s->max_hold_ns ? signal->hold_ns : s->max_hold_ns;
         if (gate) {
             gate->opened = now;
-            gate->until = now + hold;
+            gate->until = hold > late ? now + hold - late : 0;
         }
+    }
+    if (open != signal->open) {
+        count(LATE, 1);
+        return 0;
     }
     count(OBEYED, 1);
     return 1;
@@ -156,7 +201,7 @@ static __always_inline int extended(const struct settings *s, const __u8 *p)
         return 0;
     }
     struct signal signal = { .epoch = be32(p + 6), .open = NO_CLASS };
-    signal.sequence = (__u64)be32(p + 30) << 32 | be32(p + 10);
+    signal.number = (__u64)be32(p + 30) << 32 | be32(p + 10);
     signal.hold_ns = be64(p + 34) / 1000;
     if (named) {
         signal.open = be16(p + 14);
@@ -212,7 +257,7 @@ static __always_inline int standard(const struct settings *s, const __u8 *p)
         return 0;
     }
     signal.epoch = be32(p + 20);
-    signal.sequence = be64(p + 24);
+    signal.number = be64(p + 24);
     signal.hold_ns = (__u64)be16(p + 32) << 32 | be32(p + 34);
     return obey(s, &signal);
 }

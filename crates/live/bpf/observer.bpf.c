@@ -4,6 +4,9 @@
 // At each port, the egress program sees the signals that the controller sends to the port's host,
 // and the ingress program sees the data frames that the host sends. Both only observe: they pass
 // every frame unchanged.
+//
+// Slots are those of the network, not of a port: a signal counts from when it left the controller.
+// How late it passes its port follows from the signals of all ports.
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/in.h>
@@ -12,6 +15,7 @@
 #include <linux/udp.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
+#include "lateness.h"
 #include "wire.h"
 
 #define OTHERS 0x80
@@ -95,14 +99,30 @@ struct {
 	__type(value, __u64);
 } slot_begins SEC(".maps");
 
+/* The signals of all ports, which one controller sends by one clock. */
+struct network {
+	struct bpf_spin_lock lock;
+	__u32 epoch;
+	__u32 known;
+	struct fastest fastest;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct network);
+} networks SEC(".maps");
+
 /* Time from a closing signal to the last frame of the closed slot, from an opening signal to the
- * first frame of the slot, and from a slot's first opening signal to its others. */
+ * first frame of the slot, and from a slot's first opening signal to its others. How late signals
+ * are. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, BUCKETS);
 	__type(key, __u32);
 	__type(value, __u64);
-} reaction SEC(".maps"), first_frame SEC(".maps"), spread SEC(".maps");
+} reaction SEC(".maps"), first_frame SEC(".maps"), spread SEC(".maps"), lateness_of SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -268,6 +288,29 @@ static __always_inline enum reading read(struct __sk_buff *skb, const struct key
 	return NO_SIGNAL;
 }
 
+/* How late a signal is, among those of all ports. One of an earlier controller is not: its clock is
+ * not known any more. */
+static __always_inline __u64 late_by(const struct said *said, __u64 now)
+{
+	__u32 zero = 0;
+	__u64 late = 0;
+	struct network *network = bpf_map_lookup_elem(&networks, &zero);
+
+	if (!network || said->plain)
+		return 0;
+	bpf_spin_lock(&network->lock);
+	if (!network->known || said->epoch > network->epoch) {
+		network->known = 1;
+		network->epoch = said->epoch;
+		forget(&network->fastest, now);
+	}
+	if (said->epoch == network->epoch)
+		late = lateness(&network->fastest, now, said->sequence, UNKNOWN);
+	bpf_spin_unlock(&network->lock);
+	count(&lateness_of, late);
+	return late;
+}
+
 SEC("tcx/egress")
 int signals(struct __sk_buff *skb)
 {
@@ -294,7 +337,9 @@ int signals(struct __sk_buff *skb)
 		break;
 	}
 	__u32 open = said.open, epoch = said.epoch, plain = said.plain;
-	__u64 sequence = said.sequence, closes_at = said.hold_ns == ~0ULL ? ~0ULL : now + said.hold_ns;
+	/* When the signal would have passed, had it been as fast as the fastest. */
+	__u64 at = now - late_by(&said, now);
+	__u64 sequence = said.sequence, closes_at = said.hold_ns == ~0ULL ? ~0ULL : at + said.hold_ns;
 
 	bpf_spin_lock(&port->lock);
 	if (!plain && port->known && (epoch < port->epoch || (epoch == port->epoch && sequence <= port->sequence))) {
@@ -310,7 +355,9 @@ int signals(struct __sk_buff *skb)
 	}
 	port->signals++;
 	__u32 was_open = port->slots && !port->closed;
-	if (was_open && port->closes_at <= now) {
+	if (at < port->opened_at)
+		at = port->opened_at;
+	if (was_open && port->closes_at <= at) {
 		/* It closed by itself. */
 		port->open_ns += port->closes_at - port->opened_at;
 		port->closed = 1;
@@ -321,8 +368,8 @@ int signals(struct __sk_buff *skb)
 		port->closes_at = closes_at;
 	} else {
 		if (was_open) {
-			port->open_ns += now - port->opened_at;
-			port->closes_at = now;
+			port->open_ns += at - port->opened_at;
+			port->closes_at = at;
 			port->closed = 1;
 		}
 		if (open != NONE) {
@@ -334,15 +381,15 @@ int signals(struct __sk_buff *skb)
 			port->first_seen = 0;
 			port->closed = 0;
 			port->class = open;
-			port->opened_at = now;
+			port->opened_at = at;
 			port->closes_at = closes_at;
 			port->slots++;
 			opens = 1;
 		}
 	}
 	bpf_spin_unlock(&port->lock);
-	if (opens && *last < now)
-		*last = now;
+	if (opens && *last < at)
+		*last = at;
 	/* A signal holds for at least its slot, and the next slot begins a guard time later. Plain PFC
 	 * does not tell how long a slot is. */
 	if (opens && said.hold_ns != ~0ULL) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Dual MIT/GPL
 //
-// Layout of signals on the wire, and their tag, for the gate and the observer. They share only the
-// layout: the observer reads signals with code of its own, as it judges the gate.
+// Layout of signals on the wire, and their tag, for the gate and the observer. Beside `lateness.h`
+// they share only the layout: the observer reads signals with code of its own, as it judges the
+// gate.
 #pragma once
 #include <linux/types.h>
 

@@ -65,6 +65,28 @@ pub enum Seal {
     None,
 }
 
+/// From when on a signal is too late to open a gate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Late {
+    /// As the controller says: the guard of its plan.
+    #[default]
+    ByPlan,
+    /// After this time.
+    After(Duration),
+    /// Never, so that delayed signals are obeyed.
+    Never,
+}
+
+impl Late {
+    /// The limit before a controller has said one.
+    pub fn at_first(self) -> Option<Duration> {
+        match self {
+            Self::After(limit) => Some(limit),
+            Self::ByPlan | Self::Never => None,
+        }
+    }
+}
+
 /// The address of another controller.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -219,6 +241,10 @@ pub struct GateTable {
     pub safe: SafeState,
     /// The longest time for which a signal can open a class.
     pub max_hold: Duration,
+    /// How late a signal may be and still open a class: a time, `never` if times of signals do not
+    /// matter, or by default the guard of the plan.
+    #[serde(deserialize_with = "late")]
+    pub late_after: Late,
     /// Encodings of signals to accept.
     #[serde(deserialize_with = "encodings")]
     pub encodings: Vec<SignalEncoding>,
@@ -240,6 +266,7 @@ impl Default for GateTable {
             lease: Duration::from_ms(1000),
             safe: SafeState::default(),
             max_hold: Duration::from_ms(1000),
+            late_after: Late::default(),
             encodings: vec![SignalEncoding::default()],
             allow: Vec::new(),
             outlives: true,
@@ -327,6 +354,17 @@ fn positive<'de, D: Deserializer<'de>>(d: D) -> Result<Duration, D::Error> {
     Err(serde::de::Error::custom(format_args!("a time of {time}: expected more than zero")))
 }
 
+fn late<'de, D: Deserializer<'de>>(d: D) -> Result<Late, D::Error> {
+    let text = String::deserialize(d)?;
+    match text.parse::<Duration>() {
+        _ if text == "never" => Ok(Late::Never),
+        Ok(limit) if limit > Duration::ZERO => Ok(Late::After(limit)),
+        _ => Err(serde::de::Error::custom(format_args!(
+            "invalid time `{text}`: expected more than zero, such as \"200 us\", or \"never\""
+        ))),
+    }
+}
+
 fn encoding<'de, D: Deserializer<'de>>(d: D) -> Result<SignalEncoding, D::Error> {
     named(&String::deserialize(d)?)
 }
@@ -391,6 +429,9 @@ mod tests {
         assert_eq!(agent("give_up_after = \"90 s\"").unwrap().give_up_after, Duration::from_secs(90));
         assert_eq!((file.gate.lease, file.seal), (Duration::from_ms(1000), Seal::Siphash));
         assert_eq!(agent("seal = \"none\"").unwrap().seal, Seal::None);
+        let late = |text: &str| agent(&format!("[gate]\nlate_after = \"{text}\"")).unwrap().gate.late_after;
+        assert_eq!((file.gate.late_after, late("never")), (Late::ByPlan, Late::Never));
+        assert_eq!(late("300 us").at_first(), Some(Duration::from_us(300)));
         let file = agent("[gate]\nmode = \"observe\"\nlease = \"20 ms\"\nencodings = [\"pfc\"]\nallow = [\"tcp/443\", \"ether/0x88cc\"]").unwrap();
         assert_eq!(file.gate.allow, [Allowed::Tcp(443), Allowed::EtherType(0x88cc)]);
         assert_eq!((file.gate.mode, file.gate.lease), (Mode::Observe, Duration::from_ms(20)));
@@ -405,6 +446,8 @@ mod tests {
             ("[gate]\nallow = [\"tcp/ssh\"]", &["line 6", "`tcp/ssh`", "tcp/PORT"]),
             ("[gate]\nlease = 5", &["line 6"]),
             ("status = \"here\"", &["line 5"]),
+            ("[gate]\nlate_after = \"0 us\"", &["line 6", "`0 us`", "more than zero", "never"]),
+            ("[gate]\nlate_after = \"off\"", &["line 6", "`off`", "never"]),
             ("give_up_after = \"0 s\"", &["line 5", "expected more than zero"]),
             ("seal = \"off\"", &["line 5", "off", "siphash", "none"]),
         ] {

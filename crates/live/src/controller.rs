@@ -14,7 +14,7 @@ mod signals;
 use crate::channel::{Client, Event as ChannelEvent, PeerId, Record, Server};
 use crate::clock;
 use crate::counters::shared_counters;
-use crate::notes::{JoinedHost, Note, Welcome, bytes_of, digits_of};
+use crate::notes::{Asked, JoinedHost, Note, Told, Welcome, bytes_of, digits_of};
 use crate::seldom::Seldom;
 use crate::service::{Pulse, Stop};
 use crate::slipping::Slipping;
@@ -507,7 +507,14 @@ impl Controller {
             Note::Hello(hello) => hello,
             // For the page, if there is one.
             Note::Counts(_) => return Ok(()),
-            Note::Welcome(_) | Note::Refused(_) => return Err("unexpected note: expected hello or counts".to_owned()),
+            Note::Ask(Asked { asked }) => {
+                let told = Told { asked, told: clock::monotonic_ns(), epoch: self.signals.epoch() };
+                self.note_to(peer, &Note::Told(told));
+                return Ok(());
+            }
+            Note::Welcome(_) | Note::Told(_) | Note::Refused(_) => {
+                return Err("unexpected note: expected hello, counts or a question".to_owned());
+            }
         };
         let name = self.names.get(&peer).cloned().unwrap_or_default();
         let host = HostId(hello.host);

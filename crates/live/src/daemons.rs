@@ -20,7 +20,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use timeplane_model::HostId;
 use timeplane_protocol::Event;
-use timeplane_protocol::wire::{HostSecret, SignalKey};
+use timeplane_protocol::wire::{HostSecret, MacAddress, SignalKey};
 
 /// Why a daemon ended, with an explanation for the user.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -271,6 +271,23 @@ fn secret(seal: Seal) -> Result<Option<HostSecret>, Failure> {
     }
 }
 
+/// The gate of an agent, with a new key.
+fn gate_config(file: &AgentFile, mac: MacAddress) -> Result<GateConfig, Failure> {
+    let channels = file.controllers.iter().map(|c| c.address);
+    Ok(GateConfig {
+        encodings: file.gate.encodings.clone(),
+        mode: file.gate.mode,
+        scope: file.gate.scope,
+        lease: file.gate.lease,
+        safe: file.gate.safe,
+        max_hold: file.gate.max_hold,
+        late_after: file.gate.late_after.at_first(),
+        allowed: [Allowed::always(channels), file.gate.allow.clone()].concat(),
+        pin: if file.gate.outlives { Some(pin_of(&file.interface)?) } else { None },
+        ..GateConfig::new(&file.interface, mac, SignalKey(random_bytes()?))
+    })
+}
+
 /// Runs an agent until `stop` is set.
 ///
 /// # Errors
@@ -283,18 +300,7 @@ pub fn agent(path: &Path, stop: &Stop) -> Result<(), Failure> {
     let (epoch, _) = next_epoch(&file.runtime).map_err(at(&file.runtime))?;
     let mac = mac_of(&file.interface)?;
     let host = HostId(file.host);
-    let channels = file.controllers.iter().map(|c| c.address);
-    let gate = GateConfig {
-        encodings: file.gate.encodings.clone(),
-        mode: file.gate.mode,
-        scope: file.gate.scope,
-        lease: file.gate.lease,
-        safe: file.gate.safe,
-        max_hold: file.gate.max_hold,
-        allowed: [Allowed::always(channels), file.gate.allow.clone()].concat(),
-        pin: if file.gate.outlives { Some(pin_of(&file.interface)?) } else { None },
-        ..GateConfig::new(&file.interface, mac, SignalKey(random_bytes()?))
-    };
+    let gate = gate_config(&file, mac)?;
     let secret = secret(file.seal)?;
     let first_stream = u32::from_ne_bytes(random_bytes()?);
     let streams = StreamsConfig { secret, first_stream, memory: file.memory, ..StreamsConfig::new(host, mac, epoch) };
@@ -310,6 +316,7 @@ pub fn agent(path: &Path, stop: &Stop) -> Result<(), Failure> {
         host,
         epoch,
         gate,
+        late: file.gate.late_after,
         ip: ip_of(&file.interface)?,
         real_time: file.real_time,
         give_up_after: file.give_up_after,

@@ -119,6 +119,9 @@ pub struct GateConfig {
     pub safe: SafeState,
     /// The longest time for which a signal can open a class, at most a day.
     pub max_hold: Duration,
+    /// How late a signal may open a class, at most a day. If `None`, times of signals do not
+    /// matter, and holds count from the arrival. See [`Fastest`](crate::lateness::Fastest).
+    pub late_after: Option<Duration>,
     /// Traffic that passes under [`Scope::All`].
     pub allowed: Vec<Allowed>,
     /// A folder of a BPF file system (mounted if there is none), and the gate's name in it. The
@@ -128,7 +131,7 @@ pub struct GateConfig {
 
 impl GateConfig {
     /// Defaults: gates agents' frames, accepts the default encoding, closes after a second of
-    /// silence, and is not pinned.
+    /// silence, does not judge times of signals, and is not pinned.
     pub fn new(interface: &str, mac: MacAddress, key: SignalKey) -> Self {
         Self {
             interface: interface.to_owned(),
@@ -140,12 +143,13 @@ impl GateConfig {
             lease: Duration::from_ms(1000),
             safe: SafeState::default(),
             max_hold: Duration::from_ms(1000),
+            late_after: None,
             allowed: Allowed::always([]),
             pin: None,
         }
     }
 
-    fn settings(&self) -> [u8; 48] {
+    fn settings(&self) -> [u8; 56] {
         let bit = |e: &SignalEncoding| match e {
             SignalEncoding::Experimental => 1u32,
             SignalEncoding::MacControl => 2,
@@ -157,14 +161,15 @@ impl GateConfig {
         let flags = u32::from(self.mode == Mode::Enforce)
             | u32::from(self.scope == Scope::All) << 1
             | u32::from(self.safe == SafeState::Open) << 2;
-        let mut s = [0; 48];
+        let mut s = [0; 56];
         s[..16].copy_from_slice(&kernel_key(&self.key));
         s[16..24].copy_from_slice(&nanoseconds(self.lease).to_ne_bytes());
         s[24..32].copy_from_slice(&nanoseconds(self.max_hold).to_ne_bytes());
-        s[32..36].copy_from_slice(&flags.to_ne_bytes());
-        s[36..40].copy_from_slice(&encodings.to_ne_bytes());
-        s[40..42].copy_from_slice(&PORT.to_be_bytes());
-        s[42..48].copy_from_slice(&self.mac.0);
+        s[32..40].copy_from_slice(&self.late_after.map_or(u64::MAX, nanoseconds).to_ne_bytes());
+        s[40..44].copy_from_slice(&flags.to_ne_bytes());
+        s[44..48].copy_from_slice(&encodings.to_ne_bytes());
+        s[48..50].copy_from_slice(&PORT.to_be_bytes());
+        s[50..56].copy_from_slice(&self.mac.0);
         s
     }
 }
@@ -213,6 +218,8 @@ counters! {
     /// Signals older than one that was obeyed: replayed, duplicated, reordered, or from a replaced
     /// controller.
     stale,
+    /// Signals that arrived too late to open their class. They only closed the one before.
+    late,
     /// Invalid signals.
     malformed,
     /// Signals in an encoding that is not accepted.
@@ -247,6 +254,7 @@ counters! {
 pub struct Gate {
     settings: MapHandle,
     renewals: MapHandle,
+    clocks: MapHandle,
     gates: MapHandle,
     counters: MapHandle,
     /// Links of the programs. Dropping them detaches the programs unless they are pinned.
@@ -300,13 +308,14 @@ impl Gate {
             MapHandle::try_from(&map).map_err(loading())
         };
         let (settings, states, gates, counters) = (map("settings")?, map("states")?, map("gates")?, map("counters")?);
-        let (renewals, allow) = (map("renewals")?, map("allow")?);
+        let (renewals, clocks, allow) = (map("renewals")?, map("clocks")?, map("allow")?);
         let write = || BpfError::refused("writing the gate's maps");
         // A state of zeros has obeyed no signal. The key changes first, so that signals with the
         // old key are refused.
         settings.update(&ZERO, &config.settings(), MapFlags::ANY).map_err(write())?;
-        states.update(&ZERO, &[0; 32], MapFlags::ANY).map_err(write())?;
-        renewals.update(&ZERO, &[0; 8], MapFlags::ANY).map_err(write())?;
+        for map in [&states, &renewals, &clocks] {
+            map.update(&ZERO, &vec![0; map.value_size() as usize], MapFlags::ANY).map_err(write())?;
+        }
         for key in allow.keys() {
             allow.delete(&key).map_err(write())?;
         }
@@ -315,7 +324,7 @@ impl Gate {
         for (key, whose) in config.allowed.iter().map(|a| a.entry()) {
             allow.update(&key, &whose, MapFlags::ANY).map_err(write())?;
         }
-        let mut gate = Self { settings, renewals, gates, counters, _links: Vec::new(), by_xdp: true };
+        let mut gate = Self { settings, renewals, clocks, gates, counters, _links: Vec::new(), by_xdp: true };
         for class in 0..CLASSES {
             gate.close(class)?;
         }
@@ -399,6 +408,21 @@ impl Gate {
         let until = crate::clock::monotonic_ns() + nanoseconds(lease);
         let renewed = self.renewals.update(&ZERO, &until.to_ne_bytes(), MapFlags::ANY);
         renewed.map_err(BpfError::refused("renewing the lease"))
+    }
+
+    /// Tells the gate the least difference between this machine's clock and that of the controller
+    /// of an epoch, in nanoseconds of both, as messages over the demand channel show it. It counts
+    /// for ten seconds, and bounds the delay that all signals may have.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn measured(&self, epoch: u32, difference: i64) -> Result<(), BpfError> {
+        let mut value = [0; 24];
+        value[4..8].copy_from_slice(&epoch.to_ne_bytes());
+        value[8..16].copy_from_slice(&difference.to_ne_bytes());
+        value[16..].copy_from_slice(&crate::clock::monotonic_ns().to_ne_bytes());
+        let written = self.clocks.update(&ZERO, &value, MapFlags::LOCK);
+        written.map_err(BpfError::refused("writing the difference of clocks"))
     }
 
     /// Current state of a class.

@@ -19,6 +19,7 @@ pub mod daemons;
 pub mod doctor;
 pub mod gate;
 pub mod keys;
+pub mod lateness;
 mod lock;
 pub mod netns;
 pub mod notes;

@@ -7,6 +7,7 @@ use crate::agent::PeerHost;
 use crate::controller::HostPlan;
 use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
+use timeplane_model::Duration;
 use timeplane_protocol::Detail;
 use timeplane_protocol::wire::{MacAddress, PairKey};
 
@@ -73,6 +74,9 @@ pub struct Welcome {
     pub after_grants: bool,
     /// Classes below this number are destinations; `None` if the plan sends no signals.
     pub signals: Option<u16>,
+    /// How late a signal may open a gate; `None` if the plan sends no signals.
+    #[serde(default)]
+    pub late_after_ps: Option<i64>,
     /// Rate of the hosts' links, in bits per second.
     pub rate_bps: u64,
     /// How often agents send their [counters](Counts), in milliseconds. 0 for never, if the
@@ -97,6 +101,24 @@ pub struct Counts {
     pub too_late: u64,
 }
 
+/// A host's question about a controller's clock. Times are nanoseconds of a monotonic clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asked {
+    /// When the host asked, by its clock.
+    pub asked: u64,
+}
+
+/// A controller's answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Told {
+    /// When the host asked, by its clock.
+    pub asked: u64,
+    /// When the controller answered, by its clock.
+    pub told: u64,
+    /// Highest epoch of its signals; `None` if it has sent none.
+    pub epoch: Option<u32>,
+}
+
 impl Welcome {
     pub(crate) fn new(plan: &HostPlan, joined: Vec<JoinedHost>, counts_every_ms: u32) -> Self {
         let r = plan.reporting;
@@ -108,6 +130,7 @@ impl Welcome {
             on_change: r.on_change,
             after_grants: r.after_grants,
             signals: plan.signals,
+            late_after_ps: plan.late_after.map(Duration::as_ps),
             rate_bps: plan.rate.as_bps(),
             counts_every_ms,
         }
@@ -122,6 +145,10 @@ pub enum Note {
     Hello(Hello),
     /// Counters of a host, to the controller if it asks for them.
     Counts(Counts),
+    /// Question of a host about the controller's clock.
+    Ask(Asked),
+    /// Answer of the controller.
+    Told(Told),
     /// Configuration and joined hosts, from the controller to a host.
     Welcome(Welcome),
     /// The peer refuses to cooperate, for this reason.

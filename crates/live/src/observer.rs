@@ -13,6 +13,11 @@
 //!   never got that class. This rule does not fit plans in which slots of some hosts start while
 //!   others continue.
 //!
+//! Slots are those of the network. The number of a signal is the controller's clock, so a signal
+//! counts from when it left the controller, however late it passes its port: the fastest signal of
+//! all ports says how late ([`Fastest`](crate::lateness::Fastest)). A host that obeys a late signal
+//! thus sends in a foreign slot.
+//!
 //! An observer reads signals in every encoding. Without keys, it recognizes the controller by its
 //! MAC address, and ignores signals older than the newest, as hosts do. With a host's key, a signal
 //! with a wrong tag only counts as forged. Plain PFC has neither number nor hold: it is always the
@@ -65,6 +70,7 @@ pub struct Observer {
     reaction: MapHandle,
     first_frame: MapHandle,
     spread: MapHandle,
+    lateness: MapHandle,
     violations: MapHandle,
     keys: MapHandle,
     _links: Vec<Link>,
@@ -84,6 +90,9 @@ pub struct Counters {
     /// Practical TDMA, section 3.2.3. Signals belong to a slot if half of their hold is longer than
     /// that. Plain PFC has no hold, and is not included.
     pub spread: Histogram,
+    /// How much longer signals took to their ports than the fastest one. Plain PFC has no time, and
+    /// is not included.
+    pub lateness: Histogram,
     /// Violations that did not fit into the log.
     pub unlogged: u64,
 }
@@ -170,6 +179,7 @@ impl Observer {
             reaction: MapHandle::try_from(&skel.maps.reaction)?,
             first_frame: MapHandle::try_from(&skel.maps.first_frame)?,
             spread: MapHandle::try_from(&skel.maps.spread)?,
+            lateness: MapHandle::try_from(&skel.maps.lateness_of)?,
             violations: MapHandle::try_from(&skel.maps.violations)?,
             keys: MapHandle::try_from(&skel.maps.keys)?,
             _links: links,
@@ -231,8 +241,8 @@ impl Observer {
                 violator: (s.violations > 0).then_some(MacAddress(violator)),
             });
         }
-        let [first_frame, spread] = [&self.first_frame, &self.spread].map(histogram);
-        Ok(Counters { ports, reaction, first_frame: first_frame?, spread: spread?, unlogged })
+        let [first_frame, spread, lateness] = [&self.first_frame, &self.spread, &self.lateness].map(histogram);
+        Ok(Counters { ports, reaction, first_frame: first_frame?, spread: spread?, lateness: lateness?, unlogged })
     }
 
     /// The violations since the last call, in order. The log holds about 6000;

@@ -168,7 +168,9 @@ impl RackShare {
 pub struct Pfc {
     /// Counts the starts of the controller.
     pub epoch: u32,
-    /// Counts the frames to this host; older ones are dropped.
+    /// Counts the frames to this host; older ones are dropped. Controllers of real hosts count in
+    /// nanoseconds of their clock: the number is the time at which a frame leaves, and gates refuse
+    /// late ones.
     pub sequence: u64,
     /// The class that may send: that of a grant which [starts by this
     /// signal](timeplane_model::Trigger::Signal), or else the number of a destination. `None`

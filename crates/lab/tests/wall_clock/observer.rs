@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 use timeplane_lab::fabric::{Fabric, FabricParameters, INTERFACE, controller_mac, host_mac};
+use timeplane_live::clock::monotonic_ns;
 use timeplane_live::observer::{Observer, PortCounters};
 use timeplane_live::packet_socket::PacketSocket;
 use timeplane_model::Duration;
@@ -63,7 +64,7 @@ impl Rig {
         self.open_for(host, open, LONG);
     }
     fn open_for(&mut self, host: u16, open: Option<u16>, hold: Duration) {
-        self.sequence += 1;
+        self.sequence = monotonic_ns();
         self.signal(host, Pfc { epoch: 1, sequence: self.sequence, open, hold });
     }
     fn send(&mut self, host: u16, class: u16, count: usize) {
@@ -192,6 +193,35 @@ fn a_frame_in_the_guard_is_a_reaction_and_one_in_the_next_slot_a_violation() {
     assert_eq!((counters.first_frame.count(), counters.reaction.count(), counters.unlogged), (3, 1, 0));
 }
 
+/// A host hears a signal that was held back and obeys it, while another host has the slot. The
+/// signals at its own port alone show nothing wrong.
+#[test]
+fn what_a_host_sends_by_a_late_signal_is_in_a_foreign_slot() {
+    let _turn = crate::turn();
+    let mut rig = Rig::start("late", 3);
+    let slot = Duration::from_ms(20);
+    // Some of these are fast, however busy the machine is.
+    for host in (0..3).cycle().take(60) {
+        rig.open_for(host, Some(1), slot);
+        rig.open_for(host, None, Duration::ZERO);
+    }
+    let held = Pfc { epoch: 1, sequence: monotonic_ns(), open: Some(1), hold: slot };
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    rig.open(1, Some(4));
+    rig.send(1, 4, 2);
+    assert_eq!(rig.observer.report().unwrap().violations, 0);
+    rig.signal(0, held);
+    rig.send(0, 1, 5);
+    let report = rig.observer.report().unwrap();
+    assert_eq!((report.violations, report.ports[0].violations, report.ports[0].stale_signals), (5, 5, 0));
+    assert!(report.lateness.max_us.unwrap() > 50_000.0, "{report}");
+    // Its next signal is on time.
+    rig.open(1, None);
+    rig.open(0, Some(1));
+    rig.send(0, 1, 5);
+    assert_eq!(rig.observer.report().unwrap().violations, 5);
+}
+
 #[test]
 fn a_hold_ends_a_slot_and_what_no_host_obeys_opens_none() {
     let _turn = crate::turn();
@@ -203,8 +233,7 @@ fn a_hold_ends_a_slot_and_what_no_host_obeys_opens_none() {
     assert_eq!((p.reactions, p.violations, p.empty_slots, p.open), (1, 0, 1, Duration::from_us(1)));
     // Older than what the host has seen; of an older controller; of somebody else; and one that
     // leaves classes as they are.
-    rig.sequence = 0;
-    rig.open(0, Some(1));
+    rig.signal(0, Pfc { epoch: 1, sequence: 1, open: Some(1), hold: LONG });
     rig.signal(0, Pfc { epoch: 0, sequence: 99, open: Some(1), hold: LONG });
     let stranger = Pfc { epoch: 9, sequence: 9, open: Some(1), hold: LONG }.encode(host_mac(1), host_mac(0)).unwrap();
     rig.controller.send(&stranger).unwrap();
@@ -293,7 +322,7 @@ fn signals_are_read_in_every_encoding_and_those_with_a_wrong_tag_are_none() {
         SignalEncoding::Udp,
         SignalEncoding::PlainPfc,
     ];
-    let mut sequence = 0;
+    let mut sequence;
     for (known, round) in [(false, 0), (true, 1)] {
         for (i, &encoding) in encodings.iter().enumerate() {
             if known {
@@ -302,7 +331,7 @@ fn signals_are_read_in_every_encoding_and_those_with_a_wrong_tag_are_none() {
             // A class that all encodings have.
             let class = 2 + i as u16;
             for open in [Some(class), None] {
-                sequence += 1;
+                sequence = monotonic_ns();
                 say(&rig, &frame(encoding, sequence, open, &key));
                 rig.send(0, class, 3);
             }
@@ -318,8 +347,7 @@ fn signals_are_read_in_every_encoding_and_those_with_a_wrong_tag_are_none() {
     }
     // Nobody opens a slot without the key; plain PFC has none.
     for &encoding in &encodings[..4] {
-        sequence += 1;
-        say(&rig, &frame(encoding, sequence, Some(1), &wrong));
+        say(&rig, &frame(encoding, monotonic_ns(), Some(1), &wrong));
     }
     let p = rig.port(0);
     assert_eq!((p.signals, p.slots, p.forged_signals), (20, 10, 4), "{p:?}");
@@ -337,7 +365,7 @@ fn signals_are_read_in_every_encoding_and_those_with_a_wrong_tag_are_none() {
     let mut other = frame(SignalEncoding::Udp, 999, Some(1), &key);
     other[36] ^= 1;
     rig.controller.send(&other).unwrap();
-    sequence += 1;
+    sequence = monotonic_ns();
     say(&rig, &frame(SignalEncoding::Udp, sequence, Some(1), &key));
     assert_eq!(rig.signals(), before + 1);
 }

@@ -7,6 +7,7 @@
 //! own slot and disturbs no other host.
 
 mod absence;
+mod clocks;
 mod joining;
 mod link;
 mod opening;
@@ -28,6 +29,7 @@ use crate::packet_socket::{Frames, PacketSocket, Stop};
 use crate::seldom::Seldom;
 use crate::service::{self, Pulse};
 use crate::timed::{self, Inbox};
+use clocks::Clocks;
 use link::Interface;
 use opening::OpenQueue;
 use setup::sockets;
@@ -76,6 +78,7 @@ pub struct LiveAgent {
     /// Number of plain PFC frames received, which serves as their sequence number.
     plain: u64,
     ruling: u32,
+    clocks: Clocks,
     counters: Arc<AgentCounters>,
     out: Vec<Output>,
     received: Frames,
@@ -134,6 +137,7 @@ impl LiveAgent {
             heard: Time::ZERO,
             plain: 0,
             ruling: 0,
+            clocks: Clocks::default(),
             counters: Arc::default(),
             out: Vec::new(),
             received: Frames::new(1514),
@@ -267,6 +271,7 @@ impl LiveAgent {
                 self.hear(controller, event);
             }
             self.end_absent();
+            self.ask_clocks();
             if let Err(e) = self.receive()
                 && !self.survives(&e)
             {
@@ -345,6 +350,7 @@ impl LiveAgent {
         match event {
             ChannelEvent::Joined { .. } => {
                 self.counters.joined.fetch_add(1, Relaxed);
+                self.clocks.forget(controller);
                 self.greet(controller);
             }
             ChannelEvent::Note { note, .. } => match serde_json::from_value(note) {
@@ -359,7 +365,10 @@ impl LiveAgent {
                 Ok(Note::Refused(why)) => self.troubles.say(clock::now(), |more| {
                     tracing::error!("controller {controller} refuses this host: {why}{more}");
                 }),
-                Ok(Note::Hello(_) | Note::Counts(_)) | Err(_) => drop(self.counters.malformed.fetch_add(1, Relaxed)),
+                Ok(Note::Told(told)) => self.told_clock(controller, told),
+                Ok(Note::Hello(_) | Note::Counts(_) | Note::Ask(_)) | Err(_) => {
+                    self.counters.malformed.fetch_add(1, Relaxed);
+                }
             },
             ChannelEvent::Control { sent_at, control: Control::Message(mut message), .. } => {
                 let now = clock::now();
@@ -368,7 +377,7 @@ impl LiveAgent {
                     self.troubles.say(clock::now(), |more| tracing::warn!("{e}{more}"));
                 }
                 if let Message::Grants(Grants { epoch, .. }) | Message::Rates(Rates { epoch, .. }) = &message {
-                    self.ruling = self.ruling.max(*epoch);
+                    self.plans_in(controller, *epoch);
                 }
                 // The two clocks are not synchronized: the lease's length by the sender's clock
                 // counts from the arrival by the receiver's.

@@ -59,6 +59,9 @@ shared_counters! {
         overrun,
         /// Number of times that it joined a controller.
         joined,
+        /// The last round trip over the demand channel to the controller that rules, in
+        /// nanoseconds. No signal that is later than that and the limit opens the gate.
+        round_trip_ns,
     }
 }
 

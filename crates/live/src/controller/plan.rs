@@ -47,6 +47,8 @@ pub struct HostPlan {
     pub reporting: Reporting,
     /// Classes below this number are destinations; `None` if the plan sends no signals.
     pub signals: Option<u16>,
+    /// How late a signal may open a gate; `None` if the plan sends no signals.
+    pub late_after: Option<Duration>,
     /// Rate of the hosts' links. Frames leave no faster, whatever the interface supports.
     pub rate: Rate,
 }

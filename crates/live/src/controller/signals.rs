@@ -1,7 +1,9 @@
 //! Signals to hosts: each is sealed with its host's key and leaves through the interface towards
 //! it.
 //!
-//! Signals of one instant leave in one batch.
+//! Signals of one instant leave in one batch. The number of a signal is this machine's clock when
+//! the signal is sealed, so that gates and observers see how late it is. Numbers of an epoch still
+//! grow with every signal to a host.
 
 use super::{ControllerCounters, ControllerError};
 use crate::clock;
@@ -51,8 +53,10 @@ pub(super) struct Signals {
     /// Index of the interface, for hosts that are not behind the first one.
     behind: BTreeMap<HostId, usize>,
     counters: Arc<ControllerCounters>,
-    /// Epoch and sequence number of each host's last signal.
+    /// Epoch and number of each host's last signal.
     last: BTreeMap<HostId, (u32, u64)>,
+    /// Highest epoch of all signals.
+    epoch: Option<u32>,
     opened: BTreeSet<HostId>,
     /// Limit of log lines about signals that cannot be sent.
     troubles: Seldom,
@@ -85,15 +89,29 @@ impl Signals {
             behind,
             counters,
             last: BTreeMap::new(),
+            epoch: None,
             opened: BTreeSet::new(),
             troubles: Seldom::default(),
         })
     }
 
-    /// Queues a signal to a host for the next [`flush`](Self::flush). A host that has not joined
-    /// gets none, but its state is recorded.
+    /// Highest epoch of the signals of this start; `None` before the first one.
+    pub(super) fn epoch(&self) -> Option<u32> {
+        self.epoch
+    }
+
+    /// The clock in nanoseconds, and at least one more than the last number of this epoch.
+    fn number(&self, host: HostId, epoch: u32) -> u64 {
+        let last = self.last.get(&host).filter(|last| last.0 == epoch).map(|last| last.1);
+        clock::monotonic_ns().max(last.map_or(0, |last| last + 1))
+    }
+
+    /// Queues a signal to a host for the next [`flush`](Self::flush), with its own number. A host
+    /// that has not joined gets none, but its state is recorded.
     pub(super) fn say(&mut self, host: HostId, pfc: &Pfc, target: Option<SignalTarget>) {
+        let pfc = Pfc { sequence: self.number(host, pfc.epoch), ..*pfc };
         self.last.insert(host, (pfc.epoch, pfc.sequence));
+        self.epoch = self.epoch.max(Some(pfc.epoch));
         if pfc.open.is_some() {
             self.opened.insert(host);
         } else {
@@ -120,8 +138,8 @@ impl Signals {
     /// hold.
     pub(super) fn close_all(&mut self, target: impl Fn(HostId) -> Option<SignalTarget>) {
         for host in self.opened.clone() {
-            let last = self.last.get(&host).copied().unwrap_or_default();
-            let pfc = Pfc { epoch: last.0, sequence: last.1 + 1, open: None, hold: Duration::ZERO };
+            let (epoch, sequence) = self.last.get(&host).copied().unwrap_or_default();
+            let pfc = Pfc { epoch, sequence, open: None, hold: Duration::ZERO };
             self.say(host, &pfc, target(host));
         }
         self.flush();
@@ -171,10 +189,17 @@ mod tests {
     use super::*;
     use crate::netns::{Namespace, veth};
     use crate::packet_socket::{ALL_ETHER_TYPES, Frames};
-    use timeplane_protocol::wire::Heard;
+    use timeplane_protocol::wire::{Heard, WireError};
+
+    fn number(heard: &(Vec<u8>, Result<Heard, WireError>)) -> u64 {
+        match heard.1 {
+            Ok(Heard::Sealed(pfc)) => pfc.sequence,
+            _ => panic!("{heard:?}"),
+        }
+    }
 
     /// Two networks behind one controller: each host hears its signals in its own, from the
-    /// interface there, and the last word closes it.
+    /// interface there, with the time as number, and the last word closes it.
     #[test]
     fn hosts_hear_their_signals_behind_their_interface() {
         let [controller, near, far] =
@@ -203,6 +228,7 @@ mod tests {
             let pfc = Pfc { epoch: 1, sequence: 1, open: Some(3), hold: Duration::from_ms(1) };
             signals.say(host, &pfc, target(host));
         }
+        let began = clock::monotonic_ns();
         signals.flush();
         signals.close_all(target);
         let shown: BTreeMap<_, _> = counters.iter().collect();
@@ -216,11 +242,13 @@ mod tests {
                 let of = |f: &[u8]| (f[6..12].to_vec(), Pfc::unseal(f, targets[i].mac, &targets[i].key));
                 heard.extend(frames.iter().map(of).filter(|(_, signal)| signal.is_ok()));
             }
-            let said = [(1, Some(3)), (2, None)].map(|(sequence, open)| {
+            let numbers: Vec<u64> = heard.iter().map(number).collect();
+            assert!(numbers[0] <= began && numbers[1] >= began && numbers[0] > began - 60_000_000_000, "{numbers:?}");
+            let said = [Some(3), None].into_iter().zip(&numbers).map(|(open, &sequence)| {
                 let hold = if open.is_some() { Duration::from_ms(1) } else { Duration::ZERO };
                 (interfaces[i].mac.0.to_vec(), Ok(Heard::Sealed(Pfc { epoch: 1, sequence, open, hold })))
             });
-            assert_eq!(heard, said, "{i}");
+            assert_eq!(heard, said.collect::<Vec<_>>(), "{i}");
         }
     }
 }

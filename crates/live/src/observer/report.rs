@@ -39,6 +39,10 @@ pub struct ObserverReport {
     /// report of an earlier version has none.
     #[serde(default)]
     pub spread: Latency,
+    /// How much longer signals took to their ports than the fastest one. A report of an earlier
+    /// version has none.
+    #[serde(default)]
+    pub lateness: Latency,
 }
 
 /// Counters and verdict about one host's port.
@@ -109,6 +113,7 @@ impl ObserverReport {
             reaction: counters.reaction.latency(),
             first_frame: counters.first_frame.latency(),
             spread: counters.spread.latency(),
+            lateness: counters.lateness.latency(),
             ports,
         }
     }
@@ -142,6 +147,7 @@ impl fmt::Display for ObserverReport {
             ("closing signal to last frame", &self.reaction, "slots"),
             ("opening signal to first frame", &self.first_frame, "slots"),
             ("a slot's first opening signal to its others", &self.spread, "signals"),
+            ("later than the fastest signal", &self.lateness, "signals"),
         ] {
             if let (Some(p50), Some(p99), Some(max)) = (l.p50_us, l.p99_us, l.max_us) {
                 writeln!(f, "{what}: p50 {p50:.1} us, p99 {p99:.1} us, most {max:.1} us ({} {counted})", l.count)?;

@@ -1,6 +1,8 @@
 //! The gate in the kernel at real interfaces of namespaces: which signals open it, and what it lets
 //! through.
 
+mod late;
+
 use nix::unistd::{Uid, setfsuid};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -47,7 +49,8 @@ impl Bench {
     }
     /// Sends a signal, and waits until it has been counted one way or the other.
     fn signal(&self, frame: &[u8]) {
-        let heard = |c: &GateCounters| c.obeyed + c.forged + c.stale + c.malformed + c.unwanted + c.other_station;
+        let heard =
+            |c: &GateCounters| c.obeyed + c.forged + c.stale + c.late + c.malformed + c.unwanted + c.other_station;
         let before = heard(&self.gate.counters());
         self.controller.send(frame).unwrap();
         let began = std::time::Instant::now();

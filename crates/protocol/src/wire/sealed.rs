@@ -1,6 +1,8 @@
 //! Signals that cannot be forged, in the encodings of live agents.
 //!
 //! A tag over the content proves that its sender has the key. The signal's number prevents replays.
+//! It is also the signal's time, as controllers of real hosts number signals by their clock: every
+//! encoding with a tag has room for its 64 bits.
 
 use super::bytes::Reader;
 use super::error::{EncodeError, WireError};

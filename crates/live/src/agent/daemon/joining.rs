@@ -6,6 +6,7 @@ use super::LiveAgent;
 use crate::agent::pace::Pace;
 use crate::channel::Record;
 use crate::clock;
+use crate::config::Late;
 use crate::gate::GateConfig;
 use crate::notes::{Hello, Note, Welcome, digits_of};
 use std::sync::atomic::Ordering::Relaxed;
@@ -73,6 +74,12 @@ impl LiveAgent {
                 },
                 signals: welcome.signals,
             };
+            if let Late::ByPlan = self.config.late {
+                self.config.gate.late_after = welcome.late_after_ps.map(Duration::from_ps);
+                if let Err(e) = self.gate.configure(&self.config.gate) {
+                    self.troubles.say(now, |more| tracing::error!("{e}{more}"));
+                }
+            }
             self.link = Pace::new(now, Rate::bps(welcome.rate_bps));
             self.agent = Some(HostAgent::new(config));
         }

@@ -3,6 +3,7 @@
 //! [`AgentError`] tells why an agent cannot run.
 
 use crate::bpf::BpfError;
+use crate::config::Late;
 use crate::gate::GateConfig;
 use crate::packet_socket::PacketSocket;
 use std::collections::BTreeSet;
@@ -54,6 +55,8 @@ pub struct AgentConfig {
     pub epoch: u32,
     /// Configuration of the gate: interface, address, key, lease.
     pub gate: GateConfig,
+    /// How late a signal may open the gate.
+    pub late: Late,
     /// The interface's IPv4 address, if it has one.
     pub ip: Option<Ipv4Addr>,
     /// Whether to ask for real-time priority.

@@ -18,7 +18,7 @@ use std::process::{Child, Stdio};
 use std::time::{Duration as Wait, Instant};
 use timeplane_live::agent::Snapshot;
 use timeplane_live::client;
-use timeplane_live::config;
+use timeplane_live::config::{self, Late};
 use timeplane_live::gate::{Mode, SafeState, Scope};
 use timeplane_live::keys::{Authority, KeyError};
 use timeplane_live::tuner::CircuitError;
@@ -46,6 +46,8 @@ pub struct HostsParameters {
     pub scope: Scope,
     /// How long agents trust a controller that is silent.
     pub lease: Duration,
+    /// How late a signal may open a gate.
+    pub late_after: Late,
     /// How long another host may be away before its streams end.
     pub give_up_after: Duration,
     /// State of a gate after the lease.
@@ -85,6 +87,7 @@ impl HostsParameters {
             mode: Mode::default(),
             scope: Scope::default(),
             lease: Duration::from_ms(1000),
+            late_after: Late::ByPlan,
             give_up_after: Duration::from_secs(10),
             safe: SafeState::default(),
             tun: false,
@@ -269,6 +272,13 @@ impl Hosts {
             safe = text(serde_json::json!(p.safe)),
             encoding = config::name_of(p.encoding),
         );
+        match p.late_after {
+            Late::ByPlan => {}
+            Late::Never => file.push_str("late_after = \"never\"\n"),
+            Late::After(limit) => {
+                let _ = writeln!(file, "late_after = \"{limit}\"");
+            }
+        }
         if p.tun {
             file.push_str("[tun]\nnetwork = \"10.99.0.0\"\n");
         }

@@ -10,6 +10,7 @@ pub mod checked;
 pub mod circuit_switch;
 pub mod circuits;
 pub mod command;
+pub mod delay;
 pub mod fabric;
 pub mod failures;
 pub mod hosts;

@@ -12,6 +12,7 @@ mod common;
 mod encodings;
 mod forgers;
 mod interfaces;
+mod late;
 mod observer;
 mod proxy;
 mod proxy_daemon;

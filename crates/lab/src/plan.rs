@@ -4,6 +4,7 @@
 //! `timeplane_assembly`, as those of the simulator do.
 
 mod circuits;
+mod timeslots;
 
 pub use circuits::CircuitFabric;
 
@@ -34,7 +35,9 @@ pub enum PlanError {
         nearest: Option<String>,
     },
     /// The scheme has no plan, or one that only the simulator supports.
-    #[error("scheme `{scheme}`: {what}: expected `plan.tdma` with `signals`, `plan.rates` or `plan.circuits`")]
+    #[error(
+        "scheme `{scheme}`: {what}: expected `plan.tdma` with `signals`, `plan.timeslots`, `plan.rates` or `plan.circuits`"
+    )]
     NotLive {
         /// Name of the scheme.
         scheme: String,
@@ -106,18 +109,18 @@ impl LivePlan {
             PlanSpec::Rates(rates) if rates.control_loss > 0.0 => {
                 return Err(not_live("it loses messages, but rates travel over TCP, which loses none"));
             }
-            PlanSpec::Tdma(_) | PlanSpec::Rates(_) => {
+            PlanSpec::Tdma(_) | PlanSpec::Rates(_) | PlanSpec::Timeslots(_) => {
                 if let Topology::Hybrid(_) = scenario.fabric.topology {
                     return Err(not_live("it plans no circuits, but the fabric has a circuit switch"));
                 }
             }
             PlanSpec::Circuits(spec) => circuits::refuse(spec, &scenario.fabric.topology).map_err(|e| not_live(&e))?,
-            PlanSpec::Timeslots(_) => {
-                return Err(not_live("it plans timeslots, which need clocks that agree to within a packet"));
-            }
             PlanSpec::Flyways(_) => return Err(not_live("it plans flyways, which need radios")),
         }
         let fabric = Arc::new(scenario.fabric.build()?);
+        if let PlanSpec::Timeslots(spec) = &spec {
+            timeslots::refuse(spec, &fabric, scenario.fabric.mtu.get() as u32).map_err(|e| not_live(&e))?;
+        }
         let circuits = CircuitFabric::of(&scenario.fabric.topology);
         Ok(Self { scheme: scheme.to_owned(), fabric, spec, circuits, mtu: scenario.fabric.mtu.get() as u32 })
     }
@@ -207,7 +210,9 @@ impl Plan for LivePlan {
         }
         let rate = self.fabric.link(self.fabric.uplink(HostId(0))).spec.rate;
         let late_after = self.margin().map(|margin| margin.max(LEAST_LATE));
-        Ok(HostPlan { hosts, fallback: terms.fallback, reporting: terms.reporting, signals, late_after, rate })
+        let timeslots = matches!(self.spec, PlanSpec::Timeslots(_));
+        let (fallback, reporting) = (terms.fallback, terms.reporting);
+        Ok(HostPlan { hosts, fallback, reporting, signals, late_after, timeslots, rate })
     }
 
     fn agent(

@@ -128,8 +128,19 @@ pub fn examine_with(more: &dyn Fn(&Namespace, &Namespace) -> Vec<Trial>) -> Vec<
         let remedy = "run `modprobe tun`, and pass /dev/net/tun into a container";
         trial("TUN", "unmodified programs under slots; emulated links", remedy, device, |_| String::new())
     }));
+    trials.extend([departures(&b, "departure times (fq)", "fq"), departures(&b, "departure times (etf)", ETF)]);
     trials.extend(more(&a, &b));
     trials
+}
+
+/// `etf` by the only clock that it accepts without help of the interface.
+const ETF: &str = "etf clockid CLOCK_TAI delta 200000 skip_sock_check";
+
+/// Whether the kernel could send packets at their times.
+fn departures(at: &Namespace, what: &'static str, qdisc: &str) -> Trial {
+    let made = at.tc(&format!("qdisc replace dev eth1 root {qdisc}")).map(drop);
+    let remedy = "nothing to do: the agent's thread sends timeslots, with real-time priority if it may";
+    optional(trial(what, "timeslots by the kernel, which agents do not use", remedy, made, |()| String::new()))
 }
 
 /// The trial's namespace could not be entered.

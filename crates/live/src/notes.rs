@@ -77,6 +77,9 @@ pub struct Welcome {
     /// How late a signal may open a gate; `None` if the plan sends no signals.
     #[serde(default)]
     pub late_after_ps: Option<i64>,
+    /// Whether grants are timeslots, by the controller's clock.
+    #[serde(default)]
+    pub timeslots: bool,
     /// Rate of the hosts' links, in bits per second.
     pub rate_bps: u64,
     /// How often agents send their [counters](Counts), in milliseconds. 0 for never, if the
@@ -131,6 +134,7 @@ impl Welcome {
             after_grants: r.after_grants,
             signals: plan.signals,
             late_after_ps: plan.late_after.map(Duration::as_ps),
+            timeslots: plan.timeslots,
             rate_bps: plan.rate.as_bps(),
             counts_every_ms,
         }

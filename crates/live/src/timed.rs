@@ -61,6 +61,17 @@ pub fn wait(until: Time, readable: &[BorrowedFd<'_>]) -> io::Result<()> {
     }
 }
 
+/// Spins until `until` by [`clock::now`](crate::clock::now), if that is at most `most` away: the
+/// end of a wait, for which a wake-up would be too late.
+pub fn spin(until: Time, most: Duration) {
+    if until - crate::clock::now() > most {
+        return;
+    }
+    while crate::clock::now() < until {
+        std::hint::spin_loop();
+    }
+}
+
 /// Gives this thread a real-time priority (SCHED_FIFO, the second lowest), so that it runs before
 /// all threads without one. Returns whether that was allowed. Without CAP_SYS_NICE everything
 /// works, but wake-ups are later.

@@ -177,6 +177,11 @@ impl HostAgent {
         Some(opening)
     }
 
+    /// When the next grant by time starts.
+    pub fn next_grant(&self) -> Option<Time> {
+        self.gates.due()
+    }
+
     /// Whether a report is due.
     pub fn is_to_report(&self, now: Time) -> bool {
         self.report_at <= now

@@ -21,6 +21,7 @@ mod rates;
 mod recovery;
 mod scenarios;
 mod strangers;
+mod timeslots;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

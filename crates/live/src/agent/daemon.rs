@@ -12,6 +12,7 @@ mod joining;
 mod link;
 mod opening;
 mod setup;
+mod timeslots;
 
 pub use link::{ip_of, mac_of};
 pub use setup::{AgentConfig, AgentError, random_bytes};
@@ -38,7 +39,7 @@ use std::ops::Range;
 use std::os::fd::AsFd;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, MutexGuard, PoisonError};
-use timeplane_model::{Backlog, Duration, HostId, Rate, Time};
+use timeplane_model::{Duration, HostId, Rate, Time};
 use timeplane_protocol::wire::{Control, Heard, PORT, SignalEncoding};
 use timeplane_protocol::{Address, Agent, Grants, HostAgent, HostCounters, Input, Message, Output, Pfc, Rates};
 
@@ -290,11 +291,15 @@ impl LiveAgent {
             let streams = Self::streams(&self.shared).deadline();
             let agent = self.agent.as_ref().and_then(|a| a.deadline());
             let most = now.saturating_add(Duration::from_ms(50));
-            let until = [streams, agent, next].into_iter().flatten().fold(most, Time::min);
+            let slot = self.next_timeslot().map(|slot| slot.saturating_add(timeslots::SPIN * -1));
+            let until = [streams, agent, next, slot].into_iter().flatten().fold(most, Time::min);
             if until > now {
                 let mut readable = vec![self.inbox.as_fd(), self.data.as_fd(), self.shared.wake.as_fd()];
                 readable.extend(self.control.iter().map(AsFd::as_fd));
                 timed::wait(until, &readable).map_err(io("waiting"))?;
+            }
+            if let Some(slot) = self.next_timeslot() {
+                timed::spin(slot, timeslots::SPIN);
             }
         }
         Ok(())
@@ -381,6 +386,11 @@ impl LiveAgent {
                 }
                 // The two clocks are not synchronized: the lease's length by the sender's clock
                 // counts from the arrival by the receiver's.
+                if let Message::Grants(grants) = &mut message
+                    && !self.takes_grants(controller, grants)
+                {
+                    return;
+                }
                 if let Message::Rates(rates) = &mut message {
                     rates.lease = now.saturating_add(rates.lease - sent_at);
                 }
@@ -407,19 +417,14 @@ impl LiveAgent {
             agent.handle(now, input, &mut out);
             for output in out.drain(..) {
                 match output {
-                    Output::ReadBacklog(_) => {
+                    Output::ReadBacklog(detail) => {
                         let waiting = Self::streams(&self.shared).backlog();
-                        next = Some(Input::Backlog(Backlog::of_bytes(waiting)));
+                        next = Some(Input::Backlog(timeslots::backlog(now, detail, waiting)));
                     }
                     Output::Send { message, .. } => {
                         self.counters.reports.fetch_add(1, Relaxed);
                         self.counters.report_bytes.fetch_add(message.wire_bytes().into(), Relaxed);
-                        let control = Control::Message(message);
-                        for controller in &self.controllers {
-                            // A disconnected controller needs no report; all others get the same
-                            // one.
-                            let _ = controller.send(Record::Control { sent_at: now, control: control.clone() });
-                        }
+                        self.send_report(now, &message);
                     }
                     Output::Open(opening) => self.opened(now, &opening, class),
                     Output::Rates(changes) => {
@@ -437,7 +442,19 @@ impl LiveAgent {
         self.counters.signals.store(counters.signals, Relaxed);
         self.counters.stale.store(counters.stale, Relaxed);
         self.counters.late.store(counters.late, Relaxed);
+        self.counters.timeslots.store(counters.executed, Relaxed);
+        self.counters.timeslots_missed.store(counters.missed + counters.refused, Relaxed);
         self.agent = Some(agent);
+    }
+
+    /// Sends a report to all controllers. A disconnected one needs none.
+    fn send_report(&self, now: Time, message: &Message) {
+        let Message::Report(report) = message else { return };
+        for (place, controller) in self.controllers.iter().enumerate() {
+            let Some(report) = self.report_for(place, (**report).clone()) else { continue };
+            let control = Control::Message(Message::Report(Box::new(report)));
+            let _ = controller.send(Record::Control { sent_at: now, control });
+        }
     }
 
     fn repair(&mut self) -> std::io::Result<()> {
@@ -514,6 +531,11 @@ impl LiveAgent {
         let mut at = 0;
         while at < self.open.len() {
             let (count, sent) = self.fill(now, at);
+            if count == 0 && self.open[at].packets.is_some() {
+                // It has sent what it may, or has nothing to send.
+                at += 1;
+                continue;
+            }
             if count == 0 {
                 // Queues with a pace of their own are many and slow, so they are served together,
                 // not at each queue's next frame.
@@ -603,6 +625,9 @@ impl LiveAgent {
             if let Some(pace) = &mut self.open[at].pace {
                 pace.give_back(wire);
             }
+            if let Some(packets) = &mut self.open[at].packets {
+                *packets += 1;
+            }
             streams.unsent(sent, frame);
         }
     }
@@ -614,8 +639,12 @@ impl LiveAgent {
         let mut sent = Vec::new();
         let mut streams = Self::streams(&self.shared);
         while sent.len() < BATCH && now < open.until {
-            let paced = open.pace.as_ref().is_none_or(|p| p.allows(now));
-            if !paced || !self.link.allows(now) {
+            let allowed = match open.packets {
+                // A timeslot is longer than its packets.
+                Some(packets) => packets > 0,
+                None => open.pace.as_ref().is_none_or(|p| p.allows(now)) && self.link.allows(now),
+            };
+            if !allowed {
                 break;
             }
             let most = open.bytes.unwrap_or(u64::MAX);
@@ -627,6 +656,7 @@ impl LiveAgent {
                 pace.take(now, wire);
             }
             open.bytes = open.bytes.map(|b| b.saturating_sub(wire));
+            open.packets = open.packets.map(|p| p - 1);
             sent.push(one);
         }
         (sent.len(), sent)

@@ -29,6 +29,16 @@ shared_counters! {
         stale,
         /// Grants and rates that arrived too late.
         late,
+        /// Grants that have opened a gate; under a plan of timeslots, timeslots that have begun.
+        timeslots,
+        /// Timeslots that were over before the agent's thread was awake, or that are too short for
+        /// the error of the clock.
+        timeslots_missed,
+        /// Timeslots that arrived before the controller's clock was known.
+        timeslots_unclocked,
+        /// How wrong the difference to the controller's clock may be, in nanoseconds, under a plan
+        /// of timeslots.
+        clock_error_ns,
         /// Reports sent; a report to two controllers counts once.
         reports,
         /// Bytes of these reports, as `Message::wire_bytes` counts them.

@@ -49,6 +49,8 @@ pub struct HostPlan {
     pub signals: Option<u16>,
     /// How late a signal may open a gate; `None` if the plan sends no signals.
     pub late_after: Option<Duration>,
+    /// Whether grants are timeslots, by the controller's clock.
+    pub timeslots: bool,
     /// Rate of the hosts' links. Frames leave no faster, whatever the interface supports.
     pub rate: Rate,
 }

@@ -9,9 +9,9 @@
 use super::LiveAgent;
 use crate::channel::Record;
 use crate::clock;
-use crate::lateness::Fastest;
+use crate::lateness::{DRIFT_SHIFT, Fastest};
 use crate::notes::{Asked, Note, Told};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::Ordering::Relaxed;
 use timeplane_model::{Duration, Time};
 
@@ -21,10 +21,27 @@ const EVERY: Duration = Duration::from_secs(1);
 /// next question.
 const FIRST: u32 = 4;
 
+/// The same for plans that send by the clock.
+const OFTEN: Duration = Duration::from_ms(250);
+/// The answers of which the best one tells the offset.
+const TRIPS: usize = 16;
+
+/// The difference between the clocks of this machine and of a controller, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Offset {
+    /// How far this machine's clock is ahead.
+    pub(super) ahead: i64,
+    /// How wrong that may be, in either direction.
+    pub(super) error: u64,
+}
+
 /// What is known of one controller's clock.
 #[derive(Debug, Default)]
 struct Known {
     fastest: Fastest,
+    /// The last answers, with the times of their arrival. The controller's clock was read between
+    /// the question and the answer, and is taken to be read halfway.
+    trips: VecDeque<(u64, Offset)>,
     answers: u32,
     /// When the next question is due.
     due: Time,
@@ -54,10 +71,10 @@ impl Clocks {
         news
     }
 
-    /// Whether a controller is to be asked now.
-    fn asks(&mut self, controller: usize, now: Time) -> bool {
+    /// Whether a controller is to be asked now, and otherwise after `every`.
+    fn asks(&mut self, controller: usize, now: Time, every: Duration) -> bool {
         let Some(known) = self.known.get_mut(&controller).filter(|known| known.due <= now) else { return false };
-        known.due = now.saturating_add(EVERY);
+        known.due = now.saturating_add(every);
         true
     }
 
@@ -68,10 +85,30 @@ impl Clocks {
         }
         let known = self.known.entry(controller).or_default();
         known.fastest.take(now, told.told);
+        let trip = now.saturating_sub(told.asked);
+        let halfway = told.asked.wrapping_add(trip / 2);
+        let offset = Offset { ahead: halfway.wrapping_sub(told.told) as i64, error: trip.div_ceil(2) };
+        known.trips.truncate(TRIPS - 1);
+        known.trips.push_front((now, offset));
         known.answers += 1;
         if known.answers < FIRST {
             known.due = Time::ZERO;
         }
+    }
+
+    /// The offset of a controller's clock at `now`. Clocks drift apart with the age of an answer.
+    fn offset_at(&self, controller: usize, now: u64) -> Option<Offset> {
+        let trips = self.known.get(&controller)?.trips.iter();
+        let aged = trips.map(|(at, offset)| {
+            let drift = now.saturating_sub(*at) >> DRIFT_SHIFT;
+            Offset { error: offset.error.saturating_add(drift), ..*offset }
+        });
+        aged.min_by_key(|offset| offset.error)
+    }
+
+    /// The offset of a controller's clock; `None` before its first answer.
+    pub(super) fn offset(&self, controller: usize) -> Option<Offset> {
+        self.offset_at(controller, clock::monotonic_ns())
     }
 
     /// The ruling epoch, and the least difference to its controller's clock.
@@ -84,12 +121,14 @@ impl Clocks {
 impl LiveAgent {
     /// Asks controllers for their clocks, if it is time.
     pub(super) fn ask_clocks(&mut self) {
-        if self.config.gate.late_after.is_none() {
-            return;
-        }
+        let every = match (self.has_timeslots(), self.config.gate.late_after) {
+            (true, _) => OFTEN,
+            (false, Some(_)) => EVERY,
+            (false, None) => return,
+        };
         let now = clock::now();
         for (place, controller) in self.controllers.iter().enumerate() {
-            if !self.clocks.asks(place, now) {
+            if !self.clocks.asks(place, now, every) {
                 continue;
             }
             let Ok(note) = serde_json::to_value(Note::Ask(Asked { asked: clock::monotonic_ns() })) else { return };
@@ -156,12 +195,36 @@ mod tests {
     fn the_first_questions_follow_each_other() {
         let mut clocks = Clocks::default();
         let (now, answer) = (Time::from_ps(1), Told { asked: 0, told: 0, epoch: None });
-        assert!(!clocks.asks(0, now), "it has not connected");
+        assert!(!clocks.asks(0, now, EVERY), "it has not connected");
         clocks.forget(0);
         for _ in 0..FIRST {
-            assert!(clocks.asks(0, now) && !clocks.asks(0, now));
+            assert!(clocks.asks(0, now, EVERY) && !clocks.asks(0, now, EVERY));
             clocks.told(0, 0, answer);
         }
-        assert!(!clocks.asks(0, now) && clocks.asks(0, now.saturating_add(EVERY)));
+        assert!(!clocks.asks(0, now, EVERY) && clocks.asks(0, now.saturating_add(EVERY), EVERY));
+    }
+
+    #[test]
+    fn the_answer_that_came_back_soonest_tells_the_offset_until_it_is_old() {
+        let mut clocks = Clocks::default();
+        let ms = 1_000_000;
+        // The clock here is 5 ms ahead. The way back takes longer than the way there.
+        let mut answer = |asked, there, back| {
+            let told = Told { asked, told: asked + there - 5 * ms, epoch: None };
+            clocks.told(0, asked + there + back, told);
+            clocks.offset_at(0, asked + there + back).unwrap()
+        };
+        let first = answer(100 * ms, ms, 3 * ms);
+        assert_eq!(first, Offset { ahead: 6 * ms as i64, error: 2 * ms });
+        let second = answer(200 * ms, ms / 10, ms / 10);
+        assert_eq!(second, Offset { ahead: 5 * ms as i64, error: ms / 10 });
+        // A slower one later changes nothing but the age.
+        let third = answer(300 * ms, 2 * ms, ms);
+        assert_eq!(third, Offset { error: ms / 10 + (102_800_000 >> DRIFT_SHIFT), ..second });
+        let far = (0..TRIPS as u64).map(|i| answer((400 + i * 10) * ms, ms, ms)).last().unwrap();
+        assert_eq!((far.ahead, far.error), (5 * ms as i64, ms), "the fast one is forgotten");
+        for answer in [first, second, third, far] {
+            assert!(answer.ahead.abs_diff(5 * ms as i64) <= answer.error);
+        }
     }
 }

@@ -22,13 +22,24 @@ pub(super) struct OpenQueue {
     /// Wire bytes that it still may send, if limited.
     pub(super) bytes: Option<u64>,
     pub(super) pace: Option<Pace>,
+    /// Packets that it still may send, if limited: those of a timeslot.
+    pub(super) packets: Option<u32>,
 }
 
 impl OpenQueue {
     /// Sending without a slot until `until`, while controllers are silent.
     pub(super) fn unscheduled(destination: HostId, until: Time) -> Self {
         let class = u16::try_from(destination.0).unwrap_or(0);
-        Self { destination, class, by_signal: false, medium: Medium::Fabric, until, bytes: None, pace: None }
+        Self {
+            destination,
+            class,
+            by_signal: false,
+            medium: Medium::Fabric,
+            until,
+            bytes: None,
+            pace: None,
+            packets: None,
+        }
     }
     /// The class field of its frames.
     pub(super) fn class_field(&self) -> u16 {
@@ -49,7 +60,7 @@ impl LiveAgent {
     /// Opens a queue. If a signal has opened it, the kernel's gate has obeyed already, and `class`
     /// is the signal's class.
     pub(super) fn opened(&mut self, now: Time, opening: &Opening, class: Option<u16>) {
-        let Opening { destination, medium, rate, bytes, until, .. } = *opening;
+        let Opening { destination, medium, rate, bytes, packets, until, .. } = *opening;
         let by_number = u16::try_from(destination.0).unwrap_or(u16::MAX);
         let (number, by_signal) = (class.unwrap_or(by_number), class.is_some());
         let same = |o: &OpenQueue| o.destination == destination && o.by_signal == by_signal;
@@ -77,7 +88,7 @@ impl LiveAgent {
             self.link.start(opened);
         }
         let bytes = bytes.map(|b| b.get());
-        self.open.push(OpenQueue { destination, class: number, by_signal, medium, until, bytes, pace });
+        self.open.push(OpenQueue { destination, class: number, by_signal, medium, until, bytes, pace, packets });
     }
 
     /// Closes a queue that a signal has opened.

@@ -75,6 +75,11 @@ shared_counters! {
     }
 }
 
+impl AgentCounters {
+    /// Those that may fall.
+    pub const GAUGES: [&str; 2] = ["round_trip_ns", "clock_error_ns"];
+}
+
 /// The public state of an agent.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Snapshot {

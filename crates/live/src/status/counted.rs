@@ -35,8 +35,12 @@ where
 pub fn of_agent(counters: &Arc<AgentCounters>) -> Metrics {
     let metrics = Metrics::new();
     for &(name, about) in AgentCounters::ABOUT {
-        let counters = Arc::clone(counters);
-        metrics.counter_of(&format!("agent_{name}"), about, move || value(counters.iter(), name));
+        let (counters, metric) = (Arc::clone(counters), format!("agent_{name}"));
+        if AgentCounters::GAUGES.contains(&name) {
+            metrics.gauge_of(&metric, about, move || value(counters.iter(), name) as f64);
+        } else {
+            metrics.counter_of(&metric, about, move || value(counters.iter(), name));
+        }
     }
     metrics
 }
@@ -65,9 +69,11 @@ mod tests {
 
         let counters = Arc::new(AgentCounters::default());
         counters.frames.store(7, Ordering::Relaxed);
+        counters.round_trip_ns.store(9, Ordering::Relaxed);
         let text = of_agent(&counters).text();
         assert!(text.contains("# HELP timeplane_agent_frames Frames that left.\n"), "{text}");
         assert!(text.contains("\ntimeplane_agent_frames_total 7\n"), "{text}");
+        assert!(text.contains("\ntimeplane_agent_round_trip_ns 9.0\n"), "{text}");
         assert_eq!(text.matches("# TYPE").count(), counters.iter().count());
     }
 }

@@ -1,4 +1,6 @@
 //! Removes the gates that agents have left on this machine, in all network namespaces.
+//!
+//! Gates of running agents stay.
 
 use crate::daemons::Failure;
 use crate::lock::{Lock, LockError};

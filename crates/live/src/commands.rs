@@ -8,11 +8,12 @@ use crate::doctor::{self, DoctorArgs};
 use crate::keys::KeysCommand;
 use crate::observer::Observer;
 use crate::proxy::{self, ProxyArgs};
+use crate::release::release_all;
 use crate::service::Stop;
 use clap::Subcommand;
 use serde::Serialize;
 use std::fmt::Display;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use timeplane_protocol::wire::MacAddress;
 
@@ -69,7 +70,11 @@ pub enum Command {
     /// Remove the gate that an agent left at an interface; all traffic passes again
     Release {
         /// Name of the gated interface
-        interface: String,
+        #[arg(required_unless_present = "all")]
+        interface: Option<String>,
+        /// Remove all gates of ended agents, in all network namespaces of this machine
+        #[arg(long, conflicts_with = "interface")]
+        all: bool,
     },
 }
 
@@ -92,7 +97,13 @@ impl Command {
                 let redirect = AckRedirect::attach(&from, &to, next_hop)?;
                 report(every, json, || Ok(redirect.counters()?))?
             }
-            Self::Release { interface } => daemons::release(&interface)?,
+            Self::Release { interface: Some(interface), .. } => daemons::release(&interface)?,
+            Self::Release { interface: None, .. } => {
+                let pins = Path::new(crate::bpf::PINS);
+                for gate in release_all(pins, &pins.with_file_name("locks"))? {
+                    println!("released {gate}");
+                }
+            }
         }
         Ok(ExitCode::SUCCESS)
     }

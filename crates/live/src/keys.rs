@@ -5,7 +5,7 @@
 //! daemon needs `ca.pem` and its own two files. Keep `ca.key` where certificates are issued. A
 //! certificate contains only a name, and its owner may act under that name and no other.
 //!
-//! Certificates are valid for ten years ([`VALIDITY`]); issue them again to renew them. There is no
+//! Certificates are valid for ten years ([`VALIDITY`]) unless asked otherwise. There is no
 //! revocation list. If a key leaks, replace the authority.
 
 mod authority;

@@ -27,6 +27,7 @@ pub mod observer;
 pub mod packet_socket;
 pub mod plain;
 pub mod proxy;
+pub mod release;
 #[cfg(test)]
 mod scratch;
 mod seldom;

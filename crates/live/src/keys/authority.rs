@@ -11,7 +11,8 @@ use rcgen::{
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Validity of a certificate from its creation: ten years of 365 days.
+/// Validity of an authority's certificate, and of others unless asked otherwise: ten years of 365
+/// days from its creation.
 ///
 /// It is long, as a fabric that stops on a forgotten date is worse than an old key in a protected
 /// folder.
@@ -26,6 +27,7 @@ const SUBJECT: &str = "timeplane authority";
 pub struct Authority {
     dir: PathBuf,
     issuer: Issuer<'static, KeyPair>,
+    validity: Duration,
 }
 
 impl std::fmt::Debug for Authority {
@@ -52,7 +54,7 @@ impl Authority {
         let made = params.self_signed(&pair).map_err(make("certificate"))?;
         files::write(&key, PRIVATE, &pair.serialize_pem(), false)?;
         files::write(&certificate, PUBLIC, &made.pem(), false)?;
-        Ok(Self { dir: dir.to_owned(), issuer: Issuer::new(params, pair) })
+        Ok(Self { dir: dir.to_owned(), issuer: Issuer::new(params, pair), validity: VALIDITY })
     }
 
     /// Reads the files of [`create`](Self::create).
@@ -66,7 +68,14 @@ impl Authority {
         let path = dir.join("ca.key");
         let pair = KeyPair::from_pem(&files::read(&path, true)?)
             .map_err(|e| files::content(&path, format!("no private key in PEM: {e}")))?;
-        Ok(Self { dir: dir.to_owned(), issuer: Issuer::new(params()?, pair) })
+        Ok(Self { dir: dir.to_owned(), issuer: Issuer::new(params()?, pair), validity: VALIDITY })
+    }
+
+    /// Issues certificates from now on that are valid for `days` days, counted from the last
+    /// midnight (UTC).
+    #[must_use]
+    pub fn with_days(self, days: u32) -> Self {
+        Self { validity: Duration::from_secs(u64::from(days) * DAY), ..self }
     }
 
     /// The folder of its files.
@@ -105,7 +114,7 @@ impl Authority {
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
         params.use_authority_key_identifier_extension = true;
-        validity(&mut params, today);
+        validity(&mut params, today, self.validity);
         let made = params.signed_by(&pair, &self.issuer).map_err(make("certificate"))?;
         files::write(&key, PRIVATE, &pair.serialize_pem(), replace)?;
         files::write(&certificate, PUBLIC, &made.pem(), replace)?;
@@ -125,7 +134,7 @@ fn params() -> Result<CertificateParams, KeyError> {
     params.distinguished_name = subject(SUBJECT);
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-    validity(&mut params, today());
+    validity(&mut params, today(), VALIDITY);
     Ok(params)
 }
 
@@ -135,10 +144,10 @@ fn today() -> u64 {
 }
 
 /// Valid from yesterday on, as clocks of hosts may be slow.
-fn validity(params: &mut CertificateParams, today: u64) {
+fn validity(params: &mut CertificateParams, today: u64, length: Duration) {
     let epoch = rcgen::date_time_ymd(1970, 1, 1);
     params.not_before = epoch + Duration::from_secs(today.saturating_sub(DAY));
-    params.not_after = epoch + Duration::from_secs(today) + VALIDITY;
+    params.not_after = epoch + Duration::from_secs(today) + length;
 }
 
 fn make(what: &'static str) -> impl FnOnce(rcgen::Error) -> KeyError {

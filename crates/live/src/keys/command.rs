@@ -3,7 +3,7 @@
 //! It prints the files that it made.
 
 use super::{Authority, KeyError};
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
 /// Makes the keys by which daemons authenticate each other.
@@ -17,8 +17,11 @@ pub enum KeysCommand {
         dir: PathBuf,
         /// Names such as controller-0, host-0 and observer
         names: Vec<String>,
+        /// Validity of the certificates
+        #[command(flatten)]
+        validity: Validity,
     },
-    /// Issue certificates for these names, valid for ten years
+    /// Issue certificates for these names
     Issue {
         /// The folder that `init` created
         dir: PathBuf,
@@ -28,7 +31,18 @@ pub enum KeysCommand {
         /// Replace existing certificates and keys
         #[arg(long)]
         force: bool,
+        /// Validity of the certificates
+        #[command(flatten)]
+        validity: Validity,
     },
+}
+
+/// Validity of the certificates of daemons.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct Validity {
+    /// Days for which certificates are valid, 1 to 3650; a daemon refuses one that is over
+    #[arg(long, default_value_t = 3650, value_parser = clap::value_parser!(u32).range(1..=3650))]
+    days: u32,
 }
 
 impl KeysCommand {
@@ -38,12 +52,14 @@ impl KeysCommand {
     /// If a file cannot be made. Files made before stay.
     pub fn run(&self) -> Result<String, KeyError> {
         let (authority, names, force, mut made) = match self {
-            Self::Init { dir, names } => {
+            Self::Init { dir, names, validity } => {
                 // Checked before any file is made.
                 names.iter().try_for_each(|name| super::check_name(name))?;
-                (Authority::create(dir)?, names, false, files(dir, "ca"))
+                (Authority::create(dir)?.with_days(validity.days), names, false, files(dir, "ca"))
             }
-            Self::Issue { dir, names, force } => (Authority::load(dir)?, names, *force, String::new()),
+            Self::Issue { dir, names, force, validity } => {
+                (Authority::load(dir)?.with_days(validity.days), names, *force, String::new())
+            }
         };
         for name in names {
             if force {
@@ -100,6 +116,10 @@ mod tests {
         run(&["issue", "--force", dir, "host-0", "host-1"]).unwrap();
         for name in ["controller-0", "host-0", "host-1"] {
             Identity::load(dir, name).unwrap();
+        }
+        run(&["issue", dir, "host-2", "--days", "30"]).unwrap();
+        for wrong in ["0", "3651"] {
+            assert!(run(&["issue", dir, "host-3", "--days", wrong]).unwrap_err().contains("1..=3650"));
         }
     }
 }

@@ -168,6 +168,16 @@ fn certificates_hold_from_yesterday_for_ten_years() {
 }
 
 #[test]
+fn certificates_are_over_after_their_days() {
+    let dir = Scratch::new("keys-days");
+    let authority = Authority::create(dir.path()).unwrap().with_days(30);
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    authority.make("host-3", true, now - 29 * 86_400).unwrap();
+    let message = authority.make("host-3", true, now - 31 * 86_400).unwrap_err().to_string();
+    assert!(message.contains("is over; `timeplane live keys issue --force"), "{message}");
+}
+
+#[test]
 fn a_key_of_another_authority_issues_nothing_usable() {
     let (a, b) = (Scratch::new("keys-mixed-a"), Scratch::new("keys-mixed-b"));
     for dir in [&a, &b] {

@@ -4,4 +4,5 @@
 mod agents;
 mod fuzz;
 mod gate;
+mod release;
 mod units;

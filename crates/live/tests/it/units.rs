@@ -58,8 +58,8 @@ fn daemons_are_told_of_watched_and_started_again() {
 
 #[test]
 fn daemons_may_do_what_they_need_and_no_more() {
-    let controller = ["CAP_NET_RAW", "CAP_NET_ADMIN", "CAP_SYS_NICE", "CAP_IPC_LOCK"];
-    let agent = [&controller[..], &["CAP_BPF", "CAP_PERFMON"]].concat();
+    let controller = ["CAP_NET_RAW", "CAP_SYS_NICE"];
+    let agent = [&controller[..], &["CAP_NET_ADMIN", "CAP_BPF", "CAP_PERFMON"]].concat();
     for (unit, capabilities) in [(CONTROLLER, &controller[..]), (AGENT, &agent)] {
         for key in ["CapabilityBoundingSet", "AmbientCapabilities"] {
             assert_eq!(words(unit, key), set(capabilities), "{unit} {key}");

@@ -13,6 +13,7 @@ mod encodings;
 mod forgers;
 mod interfaces;
 mod observer;
+mod programs;
 mod proxy;
 mod proxy_daemon;
 mod proxy_scenario;

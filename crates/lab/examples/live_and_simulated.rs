@@ -1,12 +1,10 @@
 //! Labs on top of simulations of the same scenarios, as a table: completion, fill, the share of
 //! circuits and round trips, with the daemons' own lag and the machine's pressure in each row.
 //!
-//! Repetitions give the ratio of live to simulated a confidence interval of 95 % (Student). A row is
-//! judged only where the daemons kept up: in each repetition they waited for a core, per time that
-//! they were woken, less than [`LAG`] of a slot on average, and the schedule slipped by less than
-//! [`SLIP`] of the completion. Needs root:
-//!
-//! `cargo run --release -p timeplane-lab --example live_and_simulated -- target/release/timeplane-lab`
+//! Repetitions give the ratio of live to simulated a confidence interval of 95 % (Student). A row
+//! is judged only where the daemons kept up. In each repetition, a woken daemon has to wait for a
+//! core for less than [`LAG`] of a slot on average. The schedule may slip by [`SLIP`] of the
+//! completion. Its first argument is the program `timeplane-lab`. Needs root.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{UInt32Type, UInt64Type};
@@ -328,7 +326,7 @@ fn live(row: &Row, program: &Path, file: &Path, results: &Path) -> Result<Figure
     Ok(figures)
 }
 
-/// The time in which some task of the machine has waited for a core, since the start of the machine.
+/// The time in which some task has waited for a core, since the start of the machine.
 fn pressure_us() -> Result<f64, Failure> {
     let text = std::fs::read_to_string("/proc/pressure/cpu")?;
     let total = text.lines().next().and_then(|line| line.rsplit_once("total="));

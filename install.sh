@@ -1,12 +1,16 @@
 #!/usr/bin/env bash
 # Installs the packages that are missing besides the Rust toolchain. BPF programs need clang,
-# libelf, zlib and iproute2. Tests need nftables (redirects connections), tshark (reads captures)
-# and a browser (shows pages).
+# libelf, zlib and iproute2. Tests need nftables (redirects connections), tshark (reads captures),
+# iperf3, curl and Python (unmodified programs in slots) and a browser (shows pages). Versions are
+# those of the distribution.
 set -euo pipefail
 packages=()
 command -v clang > /dev/null || packages+=(clang)
 command -v ip > /dev/null && command -v tc > /dev/null || packages+=(iproute2)
 command -v pkg-config > /dev/null || packages+=(pkg-config)
+command -v iperf3 > /dev/null || packages+=(iperf3)
+command -v curl > /dev/null || packages+=(curl)
+command -v python3 > /dev/null || packages+=(python3)
 command -v nft > /dev/null || packages+=(nftables)
 [ -e /usr/include/libelf.h ] || packages+=(libelf-dev)
 [ -e /usr/include/zlib.h ] || packages+=(zlib1g-dev)

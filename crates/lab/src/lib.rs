@@ -25,4 +25,5 @@ pub mod report;
 pub mod run;
 pub mod tables;
 pub mod trials;
+pub mod unmodified;
 pub mod workload;

@@ -14,6 +14,7 @@ mod forgers;
 mod interfaces;
 mod late;
 mod observer;
+mod programs;
 mod proxy;
 mod proxy_daemon;
 mod proxy_scenario;

@@ -563,8 +563,10 @@ impl LiveAgent {
             }
             self.unhindered();
             now = clock::now();
-            // Signals that have arrived meanwhile are read before the next batch.
-            if self.open.len() == 1 && count < BATCH {
+            // Signals that have arrived meanwhile are read before the next batch. Rates need
+            // none, and each of their queues sends a frame or two at a time, so one call serves
+            // them all.
+            if count < BATCH && (self.open.len() == 1 || !self.open[at].is_slot()) {
                 continue;
             }
             next = Some(now);

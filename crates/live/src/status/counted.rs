@@ -31,6 +31,14 @@ where
     metrics
 }
 
+impl Metrics {
+    /// Adds the time that the daemon's certificate has left, in seconds.
+    pub fn expiry(&self, left: impl Fn() -> i64 + Send + Sync + 'static) {
+        let about = "Time until the certificate of this daemon expires; negative afterwards.";
+        self.gauge_of("certificate_left_seconds", about, move || left() as f64);
+    }
+}
+
 /// The metrics of an agent (`agent_..`).
 pub fn of_agent(counters: &Arc<AgentCounters>) -> Metrics {
     let metrics = Metrics::new();

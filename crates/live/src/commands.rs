@@ -95,7 +95,7 @@ impl Command {
             Self::Doctor(args) => return Ok(ExitCode::from(args.print(&doctor::examine())?)),
             Self::Agent { file } => daemons::agent(&file, &Stop::on_signals()?)?,
             Self::Init(args) => print!("{}", args.run()?),
-            Self::Keys { what } => println!("{}", what.run()?),
+            Self::Keys { what } => print!("{}", what.run()?),
             Self::Observe { interfaces, controller, every, json } => {
                 let observer = Observer::attach(&interfaces, controller)?;
                 report(every, json, || Ok(observer.report()?))?

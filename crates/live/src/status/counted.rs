@@ -83,5 +83,10 @@ mod tests {
         assert!(text.contains("\ntimeplane_agent_frames_total 7\n"), "{text}");
         assert!(text.contains("\ntimeplane_agent_round_trip_ns 9.0\n"), "{text}");
         assert_eq!(text.matches("# TYPE").count(), counters.iter().count());
+
+        let metrics = of_agent(&counters);
+        metrics.expiry(|| -86_400);
+        let text = metrics.text();
+        assert!(text.contains("\ntimeplane_certificate_left_seconds -86400.0\n"), "{text}");
     }
 }

@@ -68,6 +68,11 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
             circuit_switch(&interfaces, &name, dark, if moved { Darkens::Moved } else { Darkens::All })?;
         }
         Command::Host(commands::Command::Doctor(args)) => return Ok(ExitCode::from(args.print(&trials::examine())?)),
+        Command::Host(commands::Command::Init(args)) => {
+            let (_, plan) = read_plan(&args.scenario, &args.scheme)?;
+            args.check_hosts(plan.fabric().hosts())?;
+            return commands::Command::Init(args).run();
+        }
         Command::Host(command) => return command.run(),
     }
     Ok(ExitCode::SUCCESS)

@@ -5,6 +5,7 @@
 use crate::acks::AckRedirect;
 use crate::daemons::{self, Failure};
 use crate::doctor::{self, DoctorArgs};
+use crate::init::InitArgs;
 use crate::keys::KeysCommand;
 use crate::observer::Observer;
 use crate::proxy::{self, ProxyArgs};
@@ -28,6 +29,11 @@ pub enum Command {
         /// Its configuration, a TOML file
         file: PathBuf,
     },
+    /// Write configurations and keys for hosts and controllers, into a folder for each machine
+    ///
+    /// The new folder has `authority`, which issues certificates and stays where it is, and a
+    /// folder for each machine, whose content belongs in /etc/timeplane there.
+    Init(InitArgs),
     /// Make keys and certificates: an authority, and one of each for controllers and hosts
     Keys {
         /// Whose keys
@@ -88,7 +94,8 @@ impl Command {
             Self::Proxy(args) => return Ok(ExitCode::from(proxy::proxy(&args))),
             Self::Doctor(args) => return Ok(ExitCode::from(args.print(&doctor::examine())?)),
             Self::Agent { file } => daemons::agent(&file, &Stop::on_signals()?)?,
-            Self::Keys { what } => println!("{}", what.run()?),
+            Self::Init(args) => print!("{}", args.run()?),
+            Self::Keys { what } => print!("{}", what.run()?),
             Self::Observe { interfaces, controller, every, json } => {
                 let observer = Observer::attach(&interfaces, controller)?;
                 report(every, json, || Ok(observer.report()?))?

@@ -7,7 +7,7 @@ use crate::channel::{Client, Server};
 use crate::config::{self, AgentFile, ControllerFile, Seal};
 use crate::controller::{Controller, ControllerConfig, Origin, Plan, SignalInterface};
 use crate::gate::{Allowed, GateConfig};
-use crate::keys::Identity;
+use crate::keys::{ExpiryWarning, Identity};
 use crate::lock::{Lock, LockError};
 use crate::service::{self, Stop, Watchdog};
 use crate::status::{self, StatusPage, Token};
@@ -66,6 +66,7 @@ pub fn controller(
     let (scenario, plan) = read_plan(&config::beside(path, &file.scenario), &file.scheme)?;
     file.check_interfaces(path, plan.fabric().hosts())?;
     let identity = Identity::load(config::beside(path, &file.keys), &format!("controller-{}", file.place))?;
+    let _warning = ExpiryWarning::start(&identity)?;
     let (epoch, after_restart) = next_epoch(&file.runtime).map_err(at(&file.runtime))?;
     let inbox = Inbox::new()?;
     let heard = Arc::clone(&inbox);
@@ -102,6 +103,8 @@ pub fn controller(
         let counters = controller.counters();
         let pages = Arc::clone(&watch);
         let metrics = status::of_controller(&counters, &channel, move || pages.pages() as u64);
+        let identity = identity.clone();
+        metrics.expiry(move || identity.seconds_left());
         let (state, known) = (controller.state(), controller.state());
         let pulse = pulse.clone();
         let status = move || state.to_json();
@@ -296,6 +299,7 @@ fn gate_config(file: &AgentFile, mac: MacAddress) -> Result<GateConfig, Failure>
 pub fn agent(path: &Path, stop: &Stop) -> Result<(), Failure> {
     let file: AgentFile = config::read(path)?;
     let identity = Identity::load(config::beside(path, &file.keys), &format!("host-{}", file.host))?;
+    let _warning = ExpiryWarning::start(&identity)?;
     let _locks = only_agent(&file)?;
     let (epoch, _) = next_epoch(&file.runtime).map_err(at(&file.runtime))?;
     let mac = mac_of(&file.interface)?;
@@ -338,6 +342,8 @@ pub fn agent(path: &Path, stop: &Stop) -> Result<(), Failure> {
     let pulse = agent.pulse();
     let page = file.status.map(|listen| {
         let metrics = status::of_agent(&agent.counters());
+        let identity = identity.clone();
+        metrics.expiry(move || identity.seconds_left());
         let pulse = pulse.clone();
         let of = Arc::clone(&shared);
         let status = move || of.shown.lock().unwrap_or_else(PoisonError::into_inner).clone();

@@ -5,17 +5,22 @@
 //! daemon needs `ca.pem` and its own two files. Keep `ca.key` where certificates are issued. A
 //! certificate contains only a name, and its owner may act under that name and no other.
 //!
-//! Certificates are valid for ten years ([`VALIDITY`]) unless asked otherwise. There is no
-//! revocation list. If a key leaks, replace the authority.
+//! Certificates are valid for 397 days ([`VALIDITY`]) unless asked otherwise. If a key leaks,
+//! revoke its certificate: `crl.pem`, beside `ca.pem`, lists those that daemons refuse. To replace
+//! the authority, let `ca.pem` hold the old one and the new one until all certificates are new.
 
 mod authority;
 mod command;
 pub mod files;
 mod identity;
+mod list;
+mod revocation;
+mod warning;
 
 pub use authority::{Authority, VALIDITY};
 pub use command::KeysCommand;
 pub use identity::{Identity, peer_name};
+pub use warning::ExpiryWarning;
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -155,5 +160,7 @@ impl FromStr for Role {
     }
 }
 
+#[cfg(test)]
+mod changes;
 #[cfg(test)]
 mod tests;

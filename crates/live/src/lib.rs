@@ -18,6 +18,7 @@ mod counters;
 pub mod daemons;
 pub mod doctor;
 pub mod gate;
+pub mod init;
 pub mod keys;
 pub mod lateness;
 mod lock;

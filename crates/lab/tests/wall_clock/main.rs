@@ -11,6 +11,7 @@ mod circuits;
 mod common;
 mod encodings;
 mod forgers;
+mod init;
 mod interfaces;
 mod late;
 mod observer;

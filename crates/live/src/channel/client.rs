@@ -82,8 +82,7 @@ impl Client {
             counting: Counting::default(),
             on_event: Box::new(on_event),
         });
-        let connector = TlsConnector::from(identity.client_config());
-        let connecting = connect_again(server, name, connector, shared.clone());
+        let connecting = connect_again(server, name, identity.clone(), shared.clone());
         let thread = Background::start("tp-channel", connecting).map_err(|source| ChannelError::Start { source })?;
         Ok(Self { shared, _thread: thread })
     }
@@ -126,13 +125,13 @@ impl Shared {
     }
 }
 
-async fn connect_again(server: SocketAddr, name: ServerName<'static>, tls: TlsConnector, shared: Arc<Shared>) {
+async fn connect_again(server: SocketAddr, name: ServerName<'static>, identity: Identity, shared: Arc<Shared>) {
     let timing = shared.timing;
     let (mut pause, mut number) = (timing.first_pause, 0);
     loop {
         let began = Instant::now();
         Counting::count(&shared.counting.connections);
-        let why = connection(server, &name, &tls, &shared, PeerId(number)).await;
+        let why = connection(server, &name, &identity, &shared, PeerId(number)).await;
         number += 1;
         shared.trouble(server, why);
         // One that held for a while was a good one. Who takes us and throws us out at once is not
@@ -153,7 +152,7 @@ fn longer(pause: Duration, timing: &Timing) -> Duration {
 async fn connection(
     server: SocketAddr,
     name: &ServerName<'static>,
-    tls: &TlsConnector,
+    identity: &Identity,
     shared: &Shared,
     peer: PeerId,
 ) -> String {
@@ -161,6 +160,8 @@ async fn connection(
     let handshake = async {
         let stream = TcpStream::connect(server).await.map_err(|e| (&counting.failed, e))?;
         stream.set_nodelay(true).map_err(|e| (&counting.failed, e))?;
+        // The keys as they are now: they may have been renewed.
+        let tls = TlsConnector::from(identity.client_config());
         tls.connect(name.clone(), stream).await.map_err(|e| (&counting.refused, e))
     };
     let stream = match timeout(wait(shared.timing.handshake), handshake).await {
@@ -181,6 +182,8 @@ async fn connection(
             return e.to_string();
         }
     };
+    let chain =
+        stream.get_ref().1.peer_certificates().unwrap_or_default().iter().map(|c| c.clone().into_owned()).collect();
     let outbox = Arc::new(Outbox::new(shared.timing.queue));
     let mut joined = false;
     let hear = |heard| match heard {
@@ -199,7 +202,10 @@ async fn connection(
         Received::Note(note) => (shared.on_event)(Event::Note { peer, note }),
         Received::Control { sent_at, control } => (shared.on_event)(Event::Control { peer, sent_at, control }),
     };
-    let why = pump(stream, &outbox, &shared.timing, counting, hear).await;
+    let why = tokio::select! {
+        why = pump(stream, &outbox, &shared.timing, counting, hear) => why,
+        why = identity.refuses(chain) => why,
+    };
     outbox.close(&why);
     if joined {
         shared.state().outbox = None;

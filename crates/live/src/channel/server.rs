@@ -81,12 +81,12 @@ impl Server {
             counting: Counting::default(),
             on_event: Box::new(on_event),
         });
-        let acceptor = TlsAcceptor::from(identity.server_config());
+        let identity = identity.clone();
         let thread = Background::start("tp-channel", {
             let shared = shared.clone();
             async move {
                 match TcpListener::from_std(listener) {
-                    Ok(listener) => accept(listener, acceptor, shared).await,
+                    Ok(listener) => accept(listener, identity, shared).await,
                     Err(e) => tracing::error!("cannot listen for the channel: {e}"),
                 }
             }
@@ -174,7 +174,7 @@ struct Stranger {
     known: Arc<AtomicBool>,
 }
 
-async fn accept(listener: TcpListener, acceptor: TlsAcceptor, shared: Arc<Shared>) {
+async fn accept(listener: TcpListener, identity: Identity, shared: Arc<Shared>) {
     let mut strangers: VecDeque<Stranger> = VecDeque::new();
     loop {
         let (stream, from) = match listener.accept().await {
@@ -196,18 +196,12 @@ async fn accept(listener: TcpListener, acceptor: TlsAcceptor, shared: Arc<Shared
             }
         }
         let known = Arc::new(AtomicBool::new(false));
-        let task = tokio::spawn(serve(stream, from, acceptor.clone(), shared.clone(), known.clone()));
+        let task = tokio::spawn(serve(stream, from, identity.clone(), shared.clone(), known.clone()));
         strangers.push_back(Stranger { task: task.abort_handle(), known });
     }
 }
 
-async fn serve(
-    stream: TcpStream,
-    from: SocketAddr,
-    acceptor: TlsAcceptor,
-    shared: Arc<Shared>,
-    known: Arc<AtomicBool>,
-) {
+async fn serve(stream: TcpStream, from: SocketAddr, identity: Identity, shared: Arc<Shared>, known: Arc<AtomicBool>) {
     let refuse = |why: String| {
         Counting::count(&shared.counting.refused);
         tracing::debug!("refused {from}: {why}");
@@ -215,6 +209,8 @@ async fn serve(
     if let Err(e) = stream.set_nodelay(true) {
         return refuse(e.to_string());
     }
+    // The keys as they are now: they may have been renewed.
+    let acceptor = TlsAcceptor::from(identity.server_config());
     let stream = match timeout(wait(shared.timing.handshake), acceptor.accept(stream)).await {
         Ok(Ok(stream)) => stream,
         Ok(Err(e)) => return refuse(e.to_string()),
@@ -227,6 +223,8 @@ async fn serve(
         Ok(name) => name,
         Err(e) => return refuse(e.to_string()),
     };
+    let chain =
+        stream.get_ref().1.peer_certificates().unwrap_or_default().iter().map(|c| c.clone().into_owned()).collect();
     known.store(true, Ordering::Relaxed);
     let (peer, outbox) = shared.join(&name);
     let hear = |heard| match heard {
@@ -234,6 +232,9 @@ async fn serve(
         Received::Note(note) => (shared.on_event)(Event::Note { peer, note }),
         Received::Control { sent_at, control } => (shared.on_event)(Event::Control { peer, sent_at, control }),
     };
-    let why = pump(stream, &outbox, &shared.timing, &shared.counting, hear).await;
+    let why = tokio::select! {
+        why = pump(stream, &outbox, &shared.timing, &shared.counting, hear) => why,
+        why = identity.refuses(chain) => why,
+    };
     shared.leave(peer, why);
 }

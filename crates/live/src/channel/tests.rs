@@ -435,3 +435,37 @@ fn a_taken_address_is_an_error() {
     let error = Server::start(server.address(), &keys.of("controller-0"), drop).unwrap_err().to_string();
     assert!(error.contains(&server.address().to_string()), "{error}");
 }
+
+#[test]
+fn revoked_peers_are_disconnected_and_renewed_ones_return() {
+    let keys = Keys::new("revoked");
+    let (server, heard) = start(&keys, timing());
+    let (host, other) = (keys.of("host-3"), keys.of("host-4"));
+    let (client, _) = connect(&server, &host, timing());
+    let (peer, name) = heard.joined();
+    assert_eq!(name, "host-3");
+    let (stays, _) = connect(&server, &other, timing());
+    assert_eq!(heard.joined().1, "host-4");
+    keys.authority.revoke("host-3").unwrap();
+    let (left, why) = heard.left();
+    assert_eq!(left, peer);
+    assert!(why.contains("no longer accepted") && why.contains("Revoked"), "{why}");
+    until("the client is refused", || server.counters().refused > 0);
+    assert!(!client.is_connected());
+    // The same client comes back once its files are new.
+    keys.authority.renew("host-3").unwrap();
+    assert_eq!(heard.joined().1, "host-3");
+    assert!(stays.is_connected());
+}
+
+#[test]
+fn clients_leave_a_revoked_server() {
+    let keys = Keys::new("revoked-server");
+    let (server, _heard) = start(&keys, timing());
+    let (client, events) = connect(&server, &keys.of("host-3"), timing());
+    events.joined();
+    keys.authority.revoke("controller-0").unwrap();
+    let (_, why) = events.left();
+    assert!(why.contains("no longer accepted") && why.contains("Revoked"), "{why}");
+    until("the server is refused", || client.trouble().is_some_and(|t| t.contains("Revoked")));
+}

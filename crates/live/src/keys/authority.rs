@@ -3,30 +3,39 @@
 //! Its private key never leaves its folder.
 
 use super::files::{self, PRIVATE, PUBLIC};
-use super::{Identity, KeyError, check_name};
+use super::{Identity, KeyError, check_name, identity};
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose,
+    KeyUsagePurpose, PublicKeyData,
 };
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Validity of an authority's certificate, and of others unless asked otherwise: ten years of 365
-/// days from its creation.
+/// Validity of the certificates of daemons unless asked otherwise: 397 days from their creation.
 ///
-/// It is long, as a fabric that stops on a forgotten date is worse than an old key in a protected
-/// folder.
-pub const VALIDITY: Duration = Duration::from_secs(10 * 365 * DAY);
+/// A key that leaks unnoticed is of use for that long. 397 days suit whoever renews once a year,
+/// and leave a month for it; they are also the limit of public authorities.
+pub const VALIDITY: Duration = Duration::from_secs(DAYS as u64 * DAY);
 
-const DAY: u64 = 86_400;
+/// [`VALIDITY`] in days.
+pub(super) const DAYS: u32 = 397;
 
-/// The subject of an authority's certificate.
+/// Validity of an authority: ten years of 365 days. To replace it, all machines need a new
+/// `ca.pem`.
+const AUTHORITY_VALIDITY: Duration = Duration::from_secs(10 * 365 * DAY);
+
+pub(super) const DAY: u64 = 86_400;
+
+/// The subject of an authority's certificate, followed by the end of its public key: a list of
+/// revoked certificates names its authority by this subject, so two need different ones.
 const SUBJECT: &str = "timeplane authority";
 
 /// A certificate authority with its private key (ECDSA with P-256 and SHA-256).
 pub struct Authority {
     dir: PathBuf,
-    issuer: Issuer<'static, KeyPair>,
+    pub(super) issuer: Issuer<'static, KeyPair>,
+    /// The subject, as in its certificate (DER).
+    pub(super) subject: Vec<u8>,
     validity: Duration,
 }
 
@@ -50,25 +59,36 @@ impl Authority {
             return Err(KeyError::AuthorityExists { path: path.clone() });
         }
         let pair = KeyPair::generate().map_err(make("key"))?;
-        let params = params()?;
+        let params = params(&pair)?;
         let made = params.self_signed(&pair).map_err(make("certificate"))?;
         files::write(&key, PRIVATE, &pair.serialize_pem(), false)?;
         files::write(&certificate, PUBLIC, &made.pem(), false)?;
-        Ok(Self { dir: dir.to_owned(), issuer: Issuer::new(params, pair), validity: VALIDITY })
+        Self::load(dir)
     }
 
-    /// Reads the files of [`create`](Self::create).
+    /// Reads the files of [`create`](Self::create). `ca.pem` may hold other authorities as well,
+    /// which daemons trust alike.
     ///
     /// # Errors
-    /// If a file is missing, unreadable or invalid.
+    /// If a file is missing, unreadable or invalid, or `ca.key` is the key of none of `ca.pem`.
     pub fn load(dir: impl AsRef<Path>) -> Result<Self, KeyError> {
         let dir = dir.as_ref();
-        // Not needed here, but no certificate should be issued that daemons cannot verify.
-        files::read(&dir.join("ca.pem"), false)?;
+        let certificate = dir.join("ca.pem");
+        let trusted = identity::certificates(&certificate)?;
         let path = dir.join("ca.key");
         let pair = KeyPair::from_pem(&files::read(&path, true)?)
             .map_err(|e| files::content(&path, format!("no private key in PEM: {e}")))?;
-        Ok(Self { dir: dir.to_owned(), issuer: Issuer::new(params()?, pair), validity: VALIDITY })
+        let public = pair.subject_public_key_info();
+        for der in trusted {
+            let (_, read) = x509_parser::parse_x509_certificate(&der)
+                .map_err(|e| files::content(&certificate, format!("no certificate: {e}")))?;
+            if read.public_key().raw == public {
+                let subject = read.subject().as_raw().to_vec();
+                let issuer = Issuer::from_ca_cert_der(&der, pair).map_err(make("certificate"))?;
+                return Ok(Self { dir: dir.to_owned(), issuer, subject, validity: VALIDITY });
+            }
+        }
+        Err(files::content(&path, "is the key of no authority in ca.pem"))
     }
 
     /// Issues certificates from now on that are valid for `days` days, counted from the last
@@ -93,7 +113,7 @@ impl Authority {
     }
 
     /// Issues a certificate with a new key, replacing the files of the same name. The old
-    /// certificate stays valid until it expires.
+    /// certificate stays valid until it expires, unless it is revoked before ([`revoke`](Self::revoke)).
     ///
     /// # Errors
     /// As [`issue`](Self::issue), except that files may exist.
@@ -129,18 +149,24 @@ fn subject(name: &str) -> DistinguishedName {
     subject
 }
 
-fn params() -> Result<CertificateParams, KeyError> {
+fn params(pair: &KeyPair) -> Result<CertificateParams, KeyError> {
     let mut params = CertificateParams::new(Vec::<String>::new()).map_err(make("certificate"))?;
-    params.distinguished_name = subject(SUBJECT);
+    let end: String = pair.public_key_raw().iter().rev().take(8).map(|b| format!("{b:02x}")).collect();
+    params.distinguished_name = subject(&format!("{SUBJECT} {end}"));
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-    validity(&mut params, today(), VALIDITY);
+    validity(&mut params, today(), AUTHORITY_VALIDITY);
     Ok(params)
 }
 
 /// Midnight, in seconds since 1970.
 fn today() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs() / DAY * DAY
+    now() / DAY * DAY
+}
+
+/// This machine's clock, in seconds since 1970.
+pub(super) fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 /// Valid from yesterday on, as clocks of hosts may be slow.
@@ -150,6 +176,6 @@ fn validity(params: &mut CertificateParams, today: u64, length: Duration) {
     params.not_after = epoch + Duration::from_secs(today) + length;
 }
 
-fn make(what: &'static str) -> impl FnOnce(rcgen::Error) -> KeyError {
+pub(super) fn make(what: &'static str) -> impl FnOnce(rcgen::Error) -> KeyError {
     move |e| KeyError::Make { what, message: e.to_string() }
 }

@@ -2,7 +2,8 @@
 //!
 //! It prints the files that it made.
 
-use super::{Authority, KeyError};
+use super::authority::DAYS;
+use super::{Authority, KeyError, list};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -20,6 +21,22 @@ pub enum KeysCommand {
         /// Validity of the certificates
         #[command(flatten)]
         validity: Validity,
+    },
+    /// Show the certificates in a folder: name, serial, and when they expire
+    Show {
+        /// The folder that `init` created, or the keys of a daemon
+        dir: PathBuf,
+    },
+    /// Revoke a certificate: add it to crl.pem, to be copied beside every ca.pem
+    ///
+    /// Revoke before you renew: a name means the certificate that is in the folder now. Daemons
+    /// obey the file within a second or two and close the connections of revoked peers.
+    Revoke {
+        /// The folder that `init` created
+        dir: PathBuf,
+        /// A name such as host-3, or a serial as `show` prints it
+        #[arg(value_name = "NAME|SERIAL")]
+        which: String,
     },
     /// Issue certificates for these names
     Issue {
@@ -41,21 +58,25 @@ pub enum KeysCommand {
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Validity {
     /// Days for which certificates are valid, 1 to 3650; a daemon refuses one that is over
-    #[arg(long, default_value_t = 3650, value_parser = clap::value_parser!(u32).range(1..=3650))]
+    #[arg(long, default_value_t = DAYS, value_parser = clap::value_parser!(u32).range(1..=3650))]
     days: u32,
 }
 
 impl KeysCommand {
-    /// Runs the command. Returns a line for each new file.
+    /// Runs the command. Returns a line for each new file, or the list of `show`.
     ///
     /// # Errors
-    /// If a file cannot be made. Files made before stay.
+    /// If a file cannot be read or made. Files made before stay.
     pub fn run(&self) -> Result<String, KeyError> {
         let (authority, names, force, mut made) = match self {
             Self::Init { dir, names, validity } => {
                 // Checked before any file is made.
                 names.iter().try_for_each(|name| super::check_name(name))?;
                 (Authority::create(dir)?.with_days(validity.days), names, false, files(dir, "ca"))
+            }
+            Self::Show { dir } => return list::list(dir),
+            Self::Revoke { dir, which } => {
+                return Ok(format!("{}\n", Authority::load(dir)?.revoke(which)?.display()));
             }
             Self::Issue { dir, names, force, validity } => {
                 (Authority::load(dir)?.with_days(validity.days), names, *force, String::new())

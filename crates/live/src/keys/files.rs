@@ -9,7 +9,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// Mode of a certificate, which everyone may read.
-pub(super) const PUBLIC: u32 = 0o644;
+pub const PUBLIC: u32 = 0o644;
 /// Mode of a private key.
 pub const PRIVATE: u32 = 0o600;
 
@@ -19,7 +19,7 @@ pub(super) fn error(path: &Path) -> impl FnOnce(std::io::Error) -> KeyError {
 }
 
 /// Creates a folder that only its owner can read, unless it exists.
-pub(super) fn folder(dir: &Path) -> Result<(), KeyError> {
+pub(crate) fn folder(dir: &Path) -> Result<(), KeyError> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(error(dir))
 }
 
@@ -51,7 +51,7 @@ fn write_beside(path: &Path, mode: u32, text: &str) -> Result<(), KeyError> {
 }
 
 /// Reads a text file. For a private key, checks that others cannot read it.
-pub(super) fn read(path: &Path, private: bool) -> Result<String, KeyError> {
+pub(crate) fn read(path: &Path, private: bool) -> Result<String, KeyError> {
     use std::io::Read;
     // Longer than any valid chain of certificates.
     const MOST: u64 = 1 << 20;

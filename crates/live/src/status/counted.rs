@@ -31,6 +31,14 @@ where
     metrics
 }
 
+impl Metrics {
+    /// Adds the time that the daemon's certificate has left, in seconds.
+    pub fn expiry(&self, left: impl Fn() -> i64 + Send + Sync + 'static) {
+        let about = "Time until the certificate of this daemon expires; negative afterwards.";
+        self.gauge_of("certificate_left_seconds", about, move || left() as f64);
+    }
+}
+
 /// The metrics of an agent (`agent_..`).
 pub fn of_agent(counters: &Arc<AgentCounters>) -> Metrics {
     let metrics = Metrics::new();
@@ -75,5 +83,10 @@ mod tests {
         assert!(text.contains("\ntimeplane_agent_frames_total 7\n"), "{text}");
         assert!(text.contains("\ntimeplane_agent_round_trip_ns 9.0\n"), "{text}");
         assert_eq!(text.matches("# TYPE").count(), counters.iter().count());
+
+        let metrics = of_agent(&counters);
+        metrics.expiry(|| -86_400);
+        let text = metrics.text();
+        assert!(text.contains("\ntimeplane_certificate_left_seconds -86400.0\n"), "{text}");
     }
 }

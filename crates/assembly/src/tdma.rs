@@ -8,8 +8,8 @@ use crate::{AssemblyError, ClockTerms, PlanAgents, PlanTerms, RelayTerms, Role, 
 use std::sync::Arc;
 use timeplane_model::{Bytes, Duration, Fabric, LinkSpec, Node, Rate};
 use timeplane_protocol::{
-    Agent, ControlPorts, MakeScheduler, Relay, RelayConfig, SignalConfig, SlotController, SlotControllerConfig,
-    Standby, Succession,
+    Agent, ControlPorts, MakeScheduler, Relay, RelayConfig, Reporting, SignalConfig, SlotController,
+    SlotControllerConfig, Standby, Succession,
 };
 use timeplane_scenario::{ControlSpec, TdmaSpec};
 use timeplane_schedule::{Schedulers, SlotParameters};
@@ -34,7 +34,9 @@ impl Tdma {
         let frame = Bytes::new(u64::from(frame));
         let slots = SlotParameters { open: spec.slot, guard: spec.guard, slots: spec.round_slots, frame };
         let signals = self.signals();
+        let config = SlotControllerConfig::new(slots);
         SlotControllerConfig {
+            idle: if self.site.seldom_asked { slots.round() } else { config.idle },
             control_latency: spec.control_way(fabric, mtu),
             compute_time: spec.compute_time,
             relays: spec.relays(),
@@ -44,7 +46,7 @@ impl Tdma {
             signals,
             receive_buffers: spec.receive.is_some(),
             ports: self.ports(),
-            ..SlotControllerConfig::new(slots)
+            ..config
         }
     }
 
@@ -134,6 +136,7 @@ impl PlanAgents for Tdma {
             planners: if spec.standby.is_some() { 2 } else { 1 },
             relays,
             slot_slack: Some(spec.clock_bound() * 2 + signals + spec.relay_error() * 2),
+            reporting: Reporting { after_idle: self.site.seldom_asked, ..Reporting::default() },
             shares_links: spec.background.is_some_and(|b| b.rate > Rate::ZERO),
             ..PlanTerms::new(spec.control, spec.control_latency, config.fallback())
         }

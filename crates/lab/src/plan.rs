@@ -170,6 +170,7 @@ impl LivePlan {
             retune: self.circuits.map(|c| c.retune).unwrap_or_default(),
             // Signals cross the network in microseconds; messages take the demand channel.
             prompt_signals: true,
+            seldom_asked: true,
         };
         assemble(&self.spec, &site)
     }

@@ -6,7 +6,7 @@
 //! links until their lease ends.
 
 use crate::agent::{Address, Agent, Input, Output};
-use crate::host::{Detail, Reporting};
+use crate::host::Reporting;
 use crate::inbox::{Inbox, ReportCounters};
 use crate::message::{BacklogReport, Message, RackFlyways, RackLink, RackShare};
 use std::collections::VecDeque;
@@ -37,7 +37,7 @@ pub struct FlywayControllerConfig {
 impl FlywayControllerConfig {
     /// What racks report: changes only.
     pub fn reporting(&self) -> Reporting {
-        Reporting { detail: Detail::Destinations, on_change: true, after_grants: false }
+        Reporting { on_change: true, ..Reporting::default() }
     }
 }
 

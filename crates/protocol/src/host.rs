@@ -49,6 +49,9 @@ pub struct Reporting {
     pub detail: Detail,
     /// Immediate reports of [changed](Input::Changed) queues.
     pub on_change: bool,
+    /// An immediate report of changed queues after a report of an empty backlog, because the
+    /// controller asks an idle network seldom.
+    pub after_idle: bool,
     /// A report when a queue's last grant ends, since the controller does not know how much was
     /// used.
     pub after_grants: bool,
@@ -95,6 +98,8 @@ pub struct HostAgent {
     newest: Option<(u32, Round)>,
     /// Epoch and round of the newest rates.
     newest_rates: Option<(u32, Round)>,
+    /// Whether the last report was of an empty backlog.
+    idle: bool,
     gates: Gates,
     /// The newest rates, in the order of queues.
     rates: Vec<(HostId, Class, Rate)>,
@@ -116,6 +121,7 @@ impl HostAgent {
             asked: true,
             newest: None,
             newest_rates: None,
+            idle: true,
             gates: Gates::new(),
             rates: Vec::new(),
             ends: Vec::new(),
@@ -137,6 +143,7 @@ impl HostAgent {
             backlog = Backlog::of_bursts(backlog.bursts);
             backlog.room = room;
         }
+        self.idle = backlog.is_empty();
         let obeys = self.controller();
         let report = BacklogReport { epoch: self.config.epoch, sequence: self.sequence, taken_at: now, obeys, backlog };
         self.sequence += 1;
@@ -148,6 +155,12 @@ impl HostAgent {
     fn controller(&self) -> u32 {
         let told = [self.newest, self.newest_rates].into_iter().flatten().map(|(epoch, _)| epoch).max();
         told.max(self.signalled.epoch()).unwrap_or(0)
+    }
+
+    /// Whether a change of the queues is to be reported at once.
+    fn wants_to_report(&self) -> bool {
+        let Reporting { on_change, after_idle, .. } = self.config.reporting;
+        on_change || after_idle && self.idle
     }
 
     fn read(&self) -> Output {
@@ -339,7 +352,7 @@ impl Agent for HostAgent {
                 self.rates(now, rates, out);
             }
             Input::Message { message: Message::Pfc(pfc), from: Address::Controller } => self.pfc(now, pfc, out),
-            Input::Changed if self.config.reporting.on_change => out.push(self.read()),
+            Input::Changed if self.wants_to_report() => out.push(self.read()),
             Input::Changed | Input::Down(_) | Input::Rates(..) => {}
             // Hosts accept messages of their controller only.
             Input::Message { .. } => self.counters.stale += 1,

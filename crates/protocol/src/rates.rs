@@ -5,7 +5,7 @@
 //! NSDI 2017).
 
 use crate::agent::{Address, Agent, Input, Output};
-use crate::host::{Detail, Reporting};
+use crate::host::Reporting;
 use crate::inbox::{Inbox, ReportCounters};
 use crate::live::Live;
 use crate::message::{BacklogReport, Message, Rates};
@@ -67,7 +67,7 @@ pub struct RateControllerConfig {
 impl RateControllerConfig {
     /// What hosts report: changes only.
     pub fn reporting(&self) -> Reporting {
-        Reporting { detail: Detail::Destinations, on_change: true, after_grants: false }
+        Reporting { on_change: true, ..Reporting::default() }
     }
 }
 

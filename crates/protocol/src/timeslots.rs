@@ -47,7 +47,12 @@ pub struct TimeslotControllerConfig {
 impl TimeslotControllerConfig {
     /// What hosts report: flows and changes, so that the controller knows every queued packet.
     pub fn reporting(&self) -> Reporting {
-        Reporting { detail: Detail::Bursts, on_change: true, after_grants: self.fill != SlotFill::Packet }
+        Reporting {
+            detail: Detail::Bursts,
+            on_change: true,
+            after_grants: self.fill != SlotFill::Packet,
+            ..Reporting::default()
+        }
     }
 }
 

@@ -353,7 +353,13 @@ fn carrying<'a>(
     let streams = Streams::new(1);
     let mut network = Network::new(Arc::clone(fabric), &streams, passive, SimTime::MAX, Duration::from_us(20), nic);
     let scheme = plan.map(|plan| {
-        let site = Site { fabric: Arc::clone(fabric), mtu: MTU, retune: Retune::default(), prompt_signals: false };
+        let site = Site {
+            fabric: Arc::clone(fabric),
+            mtu: MTU,
+            retune: Retune::default(),
+            prompt_signals: false,
+            seldom_asked: false,
+        };
         let agents = assemble(plan, &site);
         network.interfaces.watch = agents.terms().watch;
         let plan = Controllers::new(&*agents, &Schedulers::built_in(), &streams);

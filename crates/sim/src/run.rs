@@ -445,7 +445,8 @@ impl Setup<'_> {
     fn controllers(&self, network: &mut Network, schedulers: &Schedulers) -> Result<Option<Controllers>, RunError> {
         let Some(plan) = self.plan() else { return Ok(None) };
         let (fabric, mtu) = (Arc::clone(self.fabric), self.mtu);
-        let agents = assemble(plan, &Site { fabric, mtu, retune: self.retune(), prompt_signals: false });
+        let agents =
+            assemble(plan, &Site { fabric, mtu, retune: self.retune(), prompt_signals: false, seldom_asked: false });
         let terms = agents.terms();
         network.interfaces.watch = terms.watch;
         let mut controllers = Controllers::new(&*agents, schedulers, self.streams)?;

@@ -32,8 +32,8 @@ pub struct SlotControllerConfig {
     pub clock_error: Duration,
     /// Added to every wait for a message, for the rounding of drivers and clocks.
     pub margin: Duration,
-    /// The shortest length of a round without slots: how often an idle network is asked for
-    /// reports.
+    /// The length of a round without slots: how often an idle network is asked for reports. If it
+    /// is longer than a slot with its guard, a report of a backlog ends it.
     pub idle: Duration,
     /// Nothing is granted for this long after the start. After a restart it is
     /// [`memory`](Self::memory), so that grants of the predecessor have ended at all hosts.
@@ -199,6 +199,8 @@ pub struct SlotController {
     /// When the last granted slot ends, with its guard.
     busy_until: Time,
     plan_at: Time,
+    /// If the last round is without slots: from when on a report of a backlog ends it.
+    idle_until: Option<Time>,
     /// Messages of a planned round, and when its computation ends.
     computed: Option<(Time, Vec<Grants>)>,
     signaller: Option<Signaller>,
@@ -243,6 +245,7 @@ impl SlotController {
         Self {
             plan_at: c.start.saturating_add(c.message_time()),
             busy_until: c.start,
+            idle_until: None,
             inbox: Inbox::new(fabric.hosts()),
             reports: vec![None; fabric.hosts() as usize],
             granted: VecDeque::new(),
@@ -288,6 +291,9 @@ impl SlotController {
         }
         // A clock that is far ahead must not hide granted demand.
         report.taken_at = report.taken_at.min(now + self.config.clock_error * 2);
+        if let Some(until) = self.idle_until.filter(|_| !report.backlog.is_empty()) {
+            self.plan_at = self.plan_at.min(until.max(now));
+        }
         self.reports[host.index()] = Some(report);
     }
 
@@ -435,9 +441,11 @@ impl SlotController {
         out.push(Output::Log(Event::RoundPlanned { round, effective, demand: demand.total(), slots }));
 
         let soonest = if schedule.entries.is_empty() {
-            let wait = if c.idle < c.compute_time { c.compute_time } else { c.idle };
-            now + wait
+            let least = now + c.idle.min(c.slots.period()).max(c.compute_time);
+            self.idle_until = Some(least.max(self.busy_until - c.lead()));
+            now + c.idle.max(c.compute_time)
         } else {
+            self.idle_until = None;
             self.busy_until = effective + schedule.length();
             now + c.compute_time
         };

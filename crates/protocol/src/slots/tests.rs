@@ -112,6 +112,27 @@ fn no_slot_lasts_beyond_a_change() {
 }
 
 #[test]
+fn a_backlog_ends_the_wait_of_an_idle_network() {
+    // Without a backlog, hosts are asked once a round of 1,260 us.
+    let config = SlotControllerConfig { idle: PARAMETERS.round(), ..SlotControllerConfig::new(PARAMETERS) };
+    let mut m = SlotController::new(config, Box::new(WeightedRoundRobin::new(PARAMETERS)), fabric());
+    let mut out = vec![];
+    for expected in [21, 121, 21 + 1260, 121 + 1260, 21 + 2 * 1260, 121 + 2 * 1260] {
+        assert_eq!(m.deadline(), Some(at(expected)));
+        m.handle(at(expected), Input::Due, &mut out);
+    }
+    assert_eq!(slots(&out), [0, 0, 0]);
+    // Empty reports change nothing. A backlog is planned at once, but not before a slot's time
+    // after the last plan, as reports of other hosts may follow.
+    m.handle(at(2700), report(0, 0, at(2690), 1, 0), &mut out);
+    assert_eq!(m.deadline(), Some(at(21 + 3 * 1260)));
+    m.handle(at(2710), report(0, 1, at(2700), 1, 375_000), &mut out);
+    assert_eq!(m.deadline(), Some(at(21 + 2 * 1260 + 315)));
+    m.handle(at(2900), Input::Due, &mut out);
+    assert_eq!(slots(&out), [0, 0, 0, 1]);
+}
+
+#[test]
 fn the_newest_report_wins() {
     let mut m = controller(Box::new(WeightedRoundRobin::new(PARAMETERS)));
     let mut out = vec![];

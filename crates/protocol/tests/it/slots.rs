@@ -3,8 +3,8 @@
 use crate::common::{Clock, GUARD, OPEN, SLOT_BYTES, World, parameters};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use timeplane_model::{Duration, LinkId, Rate, Time};
-use timeplane_protocol::{Event, Input, SlotControllerConfig};
+use timeplane_model::{Backlog, Bytes, Duration, HostId, LinkId, Rate, Time};
+use timeplane_protocol::{Agent, Event, HostAgent, HostConfig, Input, Output, Reporting, SlotControllerConfig};
 
 fn config() -> SlotControllerConfig {
     SlotControllerConfig::new(parameters())
@@ -253,4 +253,24 @@ proptest! {
         prop_assert_eq!(world.wasted(), 0);
         prop_assert_eq!(world.counted(|c| c.late + c.missed + c.refused), 0);
     }
+}
+
+#[test]
+fn a_host_that_is_asked_seldom_reports_the_first_data_at_once() {
+    let reporting = Reporting { after_idle: true, ..Reporting::default() };
+    let (fallback, start) = (Duration::from_ms(100), Time::ZERO);
+    let mut host = HostAgent::new(HostConfig { host: HostId(0), epoch: 0, start, fallback, reporting, signals: None });
+    let mut out = vec![];
+    let mut reads = |host: &mut HostAgent, input| {
+        out.clear();
+        host.handle(start, input, &mut out);
+        out.iter().filter(|o| matches!(o, Output::ReadBacklog(_))).count()
+    };
+    let waiting = Backlog::of_bytes([(HostId(1), Bytes::new(9000))]);
+    assert_eq!(reads(&mut host, Input::Changed), 1);
+    reads(&mut host, Input::Backlog(waiting));
+    // The controller knows of a backlog, and asks in time.
+    assert_eq!(reads(&mut host, Input::Changed), 0);
+    reads(&mut host, Input::Backlog(Backlog::default()));
+    assert_eq!(reads(&mut host, Input::Changed), 1);
 }

@@ -229,6 +229,8 @@ pub struct Controller {
     /// Limits of log lines about refused messages, and about hosts that join or leave.
     refusals: Seldom,
     arrivals: Seldom,
+    /// And about controllers that replace each other.
+    succession: Seldom,
     out: Vec<Output>,
     /// Log of planned slots.
     pub log: Option<SlotLog>,
@@ -277,6 +279,7 @@ impl Controller {
             counters,
             refusals: Seldom::default(),
             arrivals: Seldom::default(),
+            succession: Seldom::default(),
             out: Vec::new(),
             log: None,
             watch: None,
@@ -412,6 +415,15 @@ impl Controller {
                 self.counters.refused_plans.fetch_add(1, Relaxed);
                 tracing::error!("rejected the plan of round {}: {fault}", round.0);
             }
+            Event::UnheardLeader { epoch } => self.succession.say(clock::now(), |more| {
+                tracing::warn!(
+                    "hosts obey a controller of epoch {epoch} that this one does not hear: does each know the other in \
+                     `peers`, and can they connect?{more}"
+                );
+            }),
+            Event::FewHosts { heard, of } => self.succession.say(clock::now(), |more| {
+                tracing::warn!("only {heard} of {of} hosts are heard: another controller may lead the others{more}");
+            }),
             Event::GrantsLost { .. } => {}
         }
         if let (Some(watch), Event::SlotPlanned { round, index, start, open, guard, pairs }) = (&self.watch, event) {
@@ -565,8 +577,14 @@ impl Controller {
         // Newer than all of its reports. If its agent lives and only the connection was lost, its
         // second next report is newer than this.
         let sequence = left.sequence.saturating_add(1);
-        let report =
-            BacklogReport { epoch: left.epoch, sequence, taken_at: now, obeys: 0, backlog: Backlog::default() };
+        let report = BacklogReport {
+            epoch: left.epoch,
+            sequence,
+            taken_at: now,
+            obeys: 0,
+            heard: 0,
+            backlog: Backlog::default(),
+        };
         self.tell(now, Input::Message { from: Address::Host(host), message: Message::Report(Box::new(report)) });
         self.tell_links();
         self.welcome();

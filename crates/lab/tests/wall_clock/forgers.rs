@@ -161,7 +161,7 @@ fn a_host_that_invents_epochs_is_disconnected_and_a_standby_still_leads() {
         let refused = lab.hosts.metrics(place as usize).unwrap()["controller_refused"];
         for (of, obeys) in [(epoch, u32::MAX), (epoch, u32::MAX - 2), (u32::MAX, 0)] {
             let backlog = Backlog::default();
-            let report = BacklogReport { epoch: of, sequence: 1, taken_at: clock::now(), obeys, backlog };
+            let report = BacklogReport { epoch: of, sequence: 1, taken_at: clock::now(), obeys, heard: 0, backlog };
             let why = lie(&lab, place, epoch, report);
             assert!(!why.is_empty());
         }

@@ -104,6 +104,7 @@ fn report(sequence: u64, destinations: u32) -> Control {
         sequence,
         taken_at: Time::from_ps(5),
         obeys: 0,
+        heard: 0,
         backlog,
     })))
 }

@@ -278,6 +278,16 @@ impl SlotController {
         self.inbox.counters()
     }
 
+    /// Grants from `from` on, if it was to be quiet for longer. Called once all hosts obey this
+    /// controller.
+    pub(crate) fn end_silence(&mut self, now: Time, from: Time) {
+        let until = self.config.start.saturating_add(self.config.quiet);
+        if from < until {
+            self.config.quiet = from - self.config.start;
+            self.plan_at = self.plan_at.min((from - self.config.lead()).max(now));
+        }
+    }
+
     fn report(&mut self, now: Time, from: Address, mut report: BacklogReport) {
         let Some(host) = self.inbox.take(from, &report) else { return };
         if self.config.signals.is_some() && self.parts.is_empty() {
@@ -609,7 +619,8 @@ impl Agent for SlotController {
         loop {
             if let Some((_, messages)) = self.computed.take_if(|(at, _)| *at <= now) {
                 if self.config.heartbeats {
-                    let message = Message::Heartbeat(Heartbeat { epoch: self.config.epoch });
+                    let round = messages.first().map_or(Round(0), |m| m.round);
+                    let message = Message::Heartbeat(Heartbeat { epoch: self.config.epoch, round });
                     out.push(Output::Send { to: Address::Peer, message });
                 }
                 if !self.parts.is_empty() {

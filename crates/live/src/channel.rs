@@ -82,11 +82,18 @@ pub struct Timing {
     pub silence: Duration,
     /// Maximum time of a new connection's authentication. 5 s.
     pub handshake: Duration,
-    /// First pause of a client before it reconnects. Pauses double up to
-    /// [`longest_pause`](Self::longest_pause). 50 ms.
+    /// Maximum time until a server takes a client's connection. 250 ms: the kernel itself asks again
+    /// after a second only, so a server that returns would be found late.
+    pub connect: Duration,
+    /// Longest pause of a client before it asks a server again that it could not reach. 25 ms.
+    pub away_pause: Duration,
+    /// Longest pause after the first connection that a server has taken and ended. Pauses double up
+    /// to [`longest_pause`](Self::longest_pause). 50 ms.
     pub first_pause: Duration,
-    /// The longest pause. 2 s.
+    /// The longest such pause, so that a server which refuses a client has little work with it. 2 s.
     pub longest_pause: Duration,
+    /// A connection that lasted for this long was a good one: pauses start anew. 2 s.
+    pub good_after: Duration,
     /// Maximum number of unauthenticated connections of a server. Beyond it, the oldest one is
     /// closed, as a real peer authenticates within milliseconds. 256.
     pub strangers: usize,
@@ -100,8 +107,11 @@ impl Default for Timing {
             ping: Duration::from_ms(200),
             silence: Duration::from_secs(1),
             handshake: Duration::from_secs(5),
+            connect: Duration::from_ms(250),
+            away_pause: Duration::from_ms(25),
             first_pause: Duration::from_ms(50),
             longest_pause: Duration::from_secs(2),
+            good_after: Duration::from_secs(2),
             strangers: 256,
             queue: 4 << 20,
         }

@@ -122,6 +122,10 @@ pub struct ControllerFile {
     /// The folder for runtime files.
     #[serde(default = "runtime")]
     pub runtime: PathBuf,
+    /// The folder that keeps the number of the last start when the machine is started again;
+    /// default: the one that systemd gives, if any.
+    #[serde(default)]
+    pub state: Option<PathBuf>,
     /// Which of several controllers it is: the name is `controller-PLACE`.
     #[serde(default)]
     pub place: u32,
@@ -204,6 +208,10 @@ pub struct AgentFile {
     /// `agent.sock`.
     #[serde(default = "runtime")]
     pub runtime: PathBuf,
+    /// The folder that keeps the number of the last start when the machine is started again;
+    /// default: the one that systemd gives, if any.
+    #[serde(default)]
+    pub state: Option<PathBuf>,
     /// Settings of the kernel's gate.
     #[serde(default)]
     pub gate: GateTable,

@@ -18,6 +18,7 @@ use crate::notes::{Asked, JoinedHost, Note, Told, Welcome, bytes_of, digits_of};
 use crate::seldom::Seldom;
 use crate::service::{Pulse, Stop};
 use crate::slipping::Slipping;
+use crate::starts::Starts;
 use crate::timed::{self, Inbox};
 use crate::tuner::{CircuitError, Tuner};
 use crate::watch::{Planned, Watch};
@@ -219,8 +220,16 @@ pub struct Controller {
     pulse: Pulse,
     state: Arc<ControllerState>,
     hosts: BTreeMap<HostId, Host>,
+    /// Epochs of all hosts that have ever joined.
+    newest: BTreeMap<HostId, u32>,
     /// Connected controllers.
     peers: Vec<PeerId>,
+    /// The epoch of this controller's agent, unless that is one of several and chooses it.
+    own: u32,
+    /// When hosts may raise the epoch again.
+    outbid_at: Time,
+    /// Keeps epochs beyond this start.
+    pub starts: Option<Starts>,
     /// Against impossible epochs that hosts tell.
     epochs: KnownEpochs,
     /// Names of connected peers that have not said hello yet.
@@ -273,6 +282,10 @@ impl Controller {
             pulse: Pulse::new(),
             state: Arc::default(),
             hosts: BTreeMap::new(),
+            newest: BTreeMap::new(),
+            own: config.epoch,
+            outbid_at: Time::ZERO,
+            starts: None,
             peers: Vec::new(),
             epochs: KnownEpochs::new(config.epoch),
             names: BTreeMap::new(),
@@ -421,6 +434,9 @@ impl Controller {
                      `peers`, and can they connect?{more}"
                 );
             }),
+            Event::NoEpoch { after } => self.succession.say(clock::now(), |more| {
+                tracing::error!("cannot lead: no epoch is left after {after}{more}");
+            }),
             Event::FewHosts { heard, of } => self.succession.say(clock::now(), |more| {
                 tracing::warn!("only {heard} of {of} hosts are heard: another controller may lead the others{more}");
             }),
@@ -484,6 +500,7 @@ impl Controller {
                             }
                             host.sequence = host.sequence.max(report.sequence);
                         }
+                        self.outbid(report.obeys);
                     }
                     Message::Heartbeat(beat) if from == Address::Peer => self.epochs.hear(beat.epoch),
                     _ => {}
@@ -500,6 +517,33 @@ impl Controller {
                     self.leave(host);
                 }
             }
+        }
+    }
+
+    /// Takes a higher epoch if hosts obey one above this controller's: one of its own earlier
+    /// starts, whose number was lost. Several controllers find their epochs by themselves.
+    fn outbid(&mut self, told: u32) {
+        let now = clock::now();
+        if told <= self.own || self.plan.has_standby() || !self.epochs.believes(told) || now < self.outbid_at {
+            return;
+        }
+        // A host that invents epochs disturbs no more than once in this time.
+        self.outbid_at = now.saturating_add(Duration::from_secs(10));
+        let kept = self.starts.as_ref().map_or(Ok(told.saturating_add(1)), |starts| starts.above(told));
+        let start = self.clock.read(now);
+        let agent = kept
+            .map_err(Into::into)
+            .and_then(|epoch| self.plan.agent(epoch, start, self.config.place, true).map(|agent| (epoch, agent)));
+        match agent {
+            Ok((epoch, agent)) => {
+                tracing::warn!(
+                    "hosts obey epoch {told}, above {} of this controller: starting again with {epoch}",
+                    self.own
+                );
+                (self.own, self.agent) = (epoch, agent);
+                self.tell_links();
+            }
+            Err(e) => tracing::error!("hosts obey epoch {told}, above {} of this controller: {e}", self.own),
         }
     }
 
@@ -524,7 +568,7 @@ impl Controller {
                 self.note_to(peer, &Note::Told(told));
                 return Ok(());
             }
-            Note::Welcome(_) | Note::Told(_) | Note::Refused(_) => {
+            Note::Welcome(_) | Note::Told(_) | Note::Epoch(_) | Note::Refused(_) => {
                 return Err("unexpected note: expected hello, counts or a question".to_owned());
             }
         };
@@ -553,12 +597,19 @@ impl Controller {
         if self.epochs.is_impossible(hello.epoch) {
             return Err(format!("epoch {} of host {} is impossible", hello.epoch, hello.host));
         }
-        if self.hosts.get(&host).is_some_and(|before| before.epoch > hello.epoch) {
-            return Err(format!("host {} has joined with a newer agent", hello.host));
+        if let Some(&known) = self.newest.get(&host).filter(|known| **known > hello.epoch) {
+            if !self.hosts.contains_key(&host) {
+                // Its epoch file was lost, and its clock was ahead before.
+                self.note_to(peer, &Note::Epoch(known));
+            }
+            // It asks again, and the newer agent may be gone by then.
+            self.server.close(peer);
+            return Err(format!("host {} has joined with a newer agent, of epoch {known}", hello.host));
         }
         if self.config.encoding == SignalEncoding::Udp && hello.ip.is_none() {
             return Err(format!("host {} has no IPv4 address, which signals in datagrams need", hello.host));
         }
+        self.newest.insert(host, hello.epoch);
         self.hosts.insert(host, Host { peer, mac, ip: hello.ip, key, secret, epoch: hello.epoch, sequence: 0 });
         self.counters.joined.fetch_add(1, Relaxed);
         self.arrivals.say(clock::now(), |more| tracing::info!("host {} joined from {mac}{more}", hello.host));

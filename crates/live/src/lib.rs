@@ -34,6 +34,7 @@ mod scratch;
 mod seldom;
 pub mod service;
 pub mod slipping;
+pub mod starts;
 pub mod status;
 pub mod tcx;
 pub mod thread;

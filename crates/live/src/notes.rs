@@ -159,6 +159,9 @@ pub enum Note {
     Told(Told),
     /// Configuration and joined hosts, from the controller to a host.
     Welcome(Welcome),
+    /// The highest epoch of a host that has left, from the controller to an older agent of it: the
+    /// agent starts again with a newer one.
+    Epoch(u32),
     /// The peer refuses to cooperate, for this reason.
     Refused(String),
 }

@@ -196,6 +196,11 @@ pub enum Event {
         /// The epoch of that controller.
         epoch: u32,
     },
+    /// A follower cannot take over, as no epoch is left above the known one.
+    NoEpoch {
+        /// The highest known epoch.
+        after: u32,
+    },
     /// One of several controllers hears too few hosts to lead, as another one may hear the others.
     FewHosts {
         /// How many hosts it hears.

@@ -29,11 +29,11 @@ pub struct Succession {
 }
 
 impl Succession {
-    /// The first epoch of this controller at or above `least`.
-    fn epoch(&self, least: u32) -> u32 {
+    /// The first epoch of this controller at or above `least`; `None` if there is none left.
+    fn epoch(&self, least: u32) -> Option<u32> {
         let controllers = self.controllers.max(1);
         let ahead = (self.place % controllers + controllers - least % controllers) % controllers;
-        least.saturating_add(ahead)
+        least.checked_add(ahead)
     }
 }
 
@@ -113,6 +113,10 @@ impl Standby {
     }
 
     /// A controller that leads from its start on.
+    ///
+    /// # Panics
+    ///
+    /// If no epoch is left for it: epochs of a start are far below their end.
     pub fn leading(
         config: SlotControllerConfig,
         succession: Succession,
@@ -120,7 +124,7 @@ impl Standby {
         fabric: Arc<Fabric>,
     ) -> Self {
         let mut standby = Self::new(config, succession, make, fabric);
-        standby.epoch = succession.epoch(config.epoch);
+        standby.epoch = succession.epoch(config.epoch).expect("an epoch is left for a first start");
         standby.lead(standby.config.start, standby.config.quiet);
         standby
     }
@@ -142,7 +146,10 @@ impl Standby {
     }
 
     fn take_over(&mut self, now: Time, out: &mut Vec<Output>) {
-        self.epoch = self.succession.epoch(self.epoch.saturating_add(1));
+        let Some(epoch) = self.epoch.checked_add(1).and_then(|least| self.succession.epoch(least)) else {
+            return self.log(Event::NoEpoch { after: self.epoch }, out);
+        };
+        self.epoch = epoch;
         self.takeovers += 1;
         // A predecessor that hears too few hosts may plan for that much longer.
         let longer = self.reports_within() + self.longest_round() - self.succession.takeover;
@@ -250,18 +257,6 @@ impl Standby {
         }
     }
 
-    /// Ends the silence of a new leader early if all hosts obey it. Slots that were open when they
-    /// heard of it may go on.
-    fn end_silence(&mut self, now: Time) {
-        let c = &self.config;
-        let open = c.slots.period() + c.signals.map_or(Duration::ZERO, |s| s.slack) + c.message_time();
-        if self.witnesses.obeying(self.epoch) == self.fabric.hosts()
-            && let Some(controller) = &mut self.leading
-        {
-            controller.end_silence(now, now.saturating_add(open));
-        }
-    }
-
     /// Hands an input to the leader's controller, and sends its heartbeats.
     fn control(&mut self, now: Time, input: Input, out: &mut Vec<Output>) {
         let every = self.longest_round() / 2;
@@ -324,10 +319,6 @@ impl Agent for Standby {
             }
         }
         // The leader alone uses reports. The next ones come before the first round of a new leader.
-        let told = matches!(input, Input::Message { .. });
         self.control(now, input, out);
-        if told {
-            self.end_silence(now);
-        }
     }
 }

@@ -88,11 +88,6 @@ impl Witnesses {
         let lately = self.0.values().filter(|w| w.at >= since).count() as u32;
         Heard { lately, ever: self.0.len() as u32 }
     }
-
-    /// How many hosts obey the controller of an epoch.
-    pub fn obeying(&self, epoch: u32) -> u32 {
-        self.0.values().filter(|w| w.told.0 == epoch).count() as u32
-    }
 }
 
 #[cfg(test)]
@@ -141,7 +136,6 @@ mod tests {
         let half = all.heard(later - US * 49);
         assert!(!half.is_minority() && !half.is_majority());
         assert!(all.heard(later - US * 50).is_majority());
-        assert_eq!((all.obeying(3), all.obeying(4)), (4, 0));
         // Hosts that know no controller are not counted.
         all.hear(later, HostId(9), (0, 0));
         assert_eq!(all.heard(now).ever, 4);

@@ -79,6 +79,8 @@ pub struct LiveAgent {
     /// Number of plain PFC frames received, which serves as their sequence number.
     plain: u64,
     ruling: u32,
+    /// A newer epoch of this host, which a controller knows.
+    outranked: Option<u32>,
     clocks: Clocks,
     counters: Arc<AgentCounters>,
     out: Vec<Output>,
@@ -138,6 +140,7 @@ impl LiveAgent {
             heard: Time::ZERO,
             plain: 0,
             ruling: 0,
+            outranked: None,
             clocks: Clocks::default(),
             counters: Arc::default(),
             out: Vec::new(),
@@ -271,6 +274,9 @@ impl LiveAgent {
             for (controller, event) in self.inbox.drain() {
                 self.hear(controller, event);
             }
+            if let Some(known) = self.outranked {
+                return Err(AgentError::Outranked { known });
+            }
             self.end_absent();
             self.ask_clocks();
             if let Err(e) = self.receive()
@@ -370,6 +376,9 @@ impl LiveAgent {
                 Ok(Note::Refused(why)) => self.troubles.say(clock::now(), |more| {
                     tracing::error!("controller {controller} refuses this host: {why}{more}");
                 }),
+                Ok(Note::Epoch(known)) => {
+                    self.outranked = self.outranked.max(Some(known).filter(|known| *known >= self.config.epoch));
+                }
                 Ok(Note::Told(told)) => self.told_clock(controller, told),
                 Ok(Note::Hello(_) | Note::Counts(_) | Note::Ask(_)) | Err(_) => {
                     self.counters.malformed.fetch_add(1, Relaxed);

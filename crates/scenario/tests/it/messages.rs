@@ -550,7 +550,6 @@ fn several_controllers() {
     let at = |key: &str| format!("scheme.slots.plan.tdma.{key}");
     let clocks = "{ count = 2, clock_error = \"10 us\" }";
     a.warns(SLOTS, &[(&at("controllers"), clocks), (&at("signals"), "{}")]);
-    a.warns(SLOTS, &[(&at("standby.takeover"), "15 ms"), (&at("control_loss"), "0.1")]);
     insta::assert_snapshot!(a.0);
 }
 

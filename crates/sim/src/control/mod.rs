@@ -470,7 +470,7 @@ impl Controllers {
                 self.fault.get_or_insert_with(|| format!("the plan of round {} was refused: {fault}", round.0));
             }
             Event::GrantsLost { .. } => self.channel.count_late(node),
-            Event::UnheardLeader { .. } | Event::FewHosts { .. } => {}
+            Event::UnheardLeader { .. } | Event::FewHosts { .. } | Event::NoEpoch { .. } => {}
         }
     }
 

@@ -82,15 +82,16 @@ pub struct Timing {
     pub silence: Duration,
     /// Maximum time of a new connection's authentication. 5 s.
     pub handshake: Duration,
-    /// Maximum time until a server takes a client's connection. 250 ms: the kernel itself asks again
-    /// after a second only, so a server that returns would be found late.
+    /// Maximum time until a server takes a client's connection. 250 ms: the kernel itself asks
+    /// again after a second only, so a server that returns would be found late.
     pub connect: Duration,
     /// Longest pause of a client before it asks a server again that it could not reach. 25 ms.
     pub away_pause: Duration,
-    /// Longest pause after the first connection that a server has taken and ended. Pauses double up
-    /// to [`longest_pause`](Self::longest_pause). 50 ms.
+    /// Longest pause after the first connection that a server has taken and ended. Pauses double
+    /// up to [`longest_pause`](Self::longest_pause). 50 ms.
     pub first_pause: Duration,
-    /// The longest such pause, so that a server which refuses a client has little work with it. 2 s.
+    /// The longest such pause, so that a server which refuses a client has little work with it.
+    /// 2 s.
     pub longest_pause: Duration,
     /// A connection that lasted for this long was a good one: pauses start anew. 2 s.
     pub good_after: Duration,

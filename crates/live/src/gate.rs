@@ -412,8 +412,8 @@ impl Gate {
         renewed.map_err(BpfError::refused("renewing the lease"))
     }
 
-    /// From now on the gate obeys no signal of a controller with a lower epoch, even before it hears
-    /// the first signal of the new one.
+    /// From now on the gate obeys no signal of a controller with a lower epoch, even before it
+    /// hears the first signal of the new one.
     ///
     /// # Errors
     /// If the kernel refuses.

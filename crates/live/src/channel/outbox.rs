@@ -154,12 +154,15 @@ impl Outbox {
 mod tests {
     use super::*;
     use serde_json::json;
-    use timeplane_model::Time;
+    use timeplane_model::{Round, Time};
     use timeplane_protocol::wire::Control;
     use timeplane_protocol::{Heartbeat, Message};
 
     fn control(epoch: u32) -> Record {
-        Record::Control { sent_at: Time::ZERO, control: Control::Message(Message::Heartbeat(Heartbeat { epoch })) }
+        Record::Control {
+            sent_at: Time::ZERO,
+            control: Control::Message(Message::Heartbeat(Heartbeat { epoch, round: Round(0) })),
+        }
     }
 
     #[test]

@@ -2,7 +2,9 @@
 //!
 //! Each puts its configuration, keys, status page and control loop together.
 
-use crate::agent::{AgentConfig, Api, LiveAgent, Shared, Streams, StreamsConfig, ip_of, mac_of, random_bytes};
+use crate::agent::{
+    AgentConfig, Api, LiveAgent, Shared, Streams, StreamsConfig, ip_of, mac_of, random_bytes, usable_mtu,
+};
 use crate::channel::{Client, Server};
 use crate::config::{self, AgentFile, ControllerFile, Seal};
 use crate::controller::{Controller, ControllerConfig, Origin, Plan, SignalInterface};
@@ -307,7 +309,9 @@ pub fn agent(path: &Path, stop: &Stop) -> Result<(), Failure> {
     let gate = gate_config(&file, mac)?;
     let secret = secret(file.seal)?;
     let first_stream = u32::from_ne_bytes(random_bytes()?);
-    let streams = StreamsConfig { secret, first_stream, memory: file.memory, ..StreamsConfig::new(host, mac, epoch) };
+    let mtu = usable_mtu(&file.interface)?;
+    let streams =
+        StreamsConfig { mtu, secret, first_stream, memory: file.memory, ..StreamsConfig::new(host, mac, epoch) };
     let shared = Shared::new(Streams::new(streams))?;
     let inbox = Inbox::new()?;
     let mut controllers = Vec::new();

@@ -3,7 +3,7 @@
 //! Each puts its configuration, keys, status page and control loop together.
 
 use crate::agent::{
-    AgentConfig, AgentError, Api, LiveAgent, Shared, Streams, StreamsConfig, ip_of, mac_of, random_bytes,
+    AgentConfig, AgentError, Api, LiveAgent, Shared, Streams, StreamsConfig, ip_of, mac_of, random_bytes, usable_mtu,
 };
 use crate::channel::{Client, Server};
 use crate::config::{self, AgentFile, ControllerFile, Seal};
@@ -303,7 +303,9 @@ fn run_agent(file: &AgentFile, identity: &Identity, epoch: u32, stop: &Stop) -> 
     let gate = gate_config(file, mac)?;
     let secret = secret(file.seal)?;
     let first_stream = u32::from_ne_bytes(random_bytes()?);
-    let streams = StreamsConfig { secret, first_stream, memory: file.memory, ..StreamsConfig::new(host, mac, epoch) };
+    let mtu = usable_mtu(&file.interface)?;
+    let streams =
+        StreamsConfig { mtu, secret, first_stream, memory: file.memory, ..StreamsConfig::new(host, mac, epoch) };
     let shared = Shared::new(Streams::new(streams))?;
     let inbox = Inbox::new()?;
     let mut controllers = Vec::new();

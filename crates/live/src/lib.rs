@@ -39,5 +39,6 @@ pub mod status;
 pub mod tcx;
 pub mod thread;
 pub mod timed;
+mod tokens;
 pub mod tuner;
 pub mod watch;

@@ -133,7 +133,7 @@ fn lie(lab: &Lab, place: u32, epoch: u32, report: BacklogReport) -> String {
     let next = || told.recv_timeout(Wait::from_secs(10)).expect("the controller answers");
     assert!(matches!(next(), Event::Joined { .. }));
     let (mac, key, secret) = (host_mac(2).to_string(), "00".repeat(16), Some("00".repeat(32)));
-    let hello = Note::Hello(Hello { host: 2, epoch, mac, ip: None, key, secret });
+    let hello = Note::Hello(Hello { host: 2, epoch, mac, ip: None, key, secret, mtu: None });
     client.send(Record::Note(serde_json::to_value(hello).unwrap())).unwrap();
     let Event::Note { note, .. } = next() else { panic!("no note") };
     assert!(matches!(serde_json::from_value(note), Ok(Note::Welcome(_))), "it joins");

@@ -14,7 +14,7 @@ mod opening;
 mod setup;
 mod timeslots;
 
-pub use link::{ip_of, mac_of};
+pub use link::{ip_of, mac_of, usable_mtu};
 pub use setup::{AgentConfig, AgentError, random_bytes};
 
 use super::pace::Pace;
@@ -30,10 +30,12 @@ use crate::packet_socket::{Frames, PacketSocket, Stop};
 use crate::seldom::Seldom;
 use crate::service::{self, Pulse};
 use crate::timed::{self, Inbox};
+use crate::tokens::{Allowance, Tokens};
 use clocks::Clocks;
 use link::Interface;
 use opening::OpenQueue;
 use setup::sockets;
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::ops::Range;
 use std::os::fd::AsFd;
@@ -71,6 +73,11 @@ pub struct LiveAgent {
     welcome: Option<Welcome>,
     /// Which hosts are there, by what controllers say.
     presence: Presence,
+    /// Controllers that refuse this host, by place.
+    refused: BTreeMap<usize, joining::Refused>,
+    /// Limit of reports of changed queues, and whether one waits for it.
+    reports: Tokens,
+    changed: bool,
     open: Vec<OpenQueue>,
     /// Pace of the host's link.
     link: Pace,
@@ -100,6 +107,9 @@ pub struct LiveAgent {
 
 /// Number of frames that are passed to the interface at once.
 const BATCH: usize = 16;
+/// How often changed queues are reported, which programs may change much more often. Controllers
+/// read up to [`messages`](crate::channel::Timing::messages) of a host.
+const REPORTS: Allowance = Allowance { per_second: 2000, burst: 100 };
 
 impl LiveAgent {
     /// Creates an agent in the network namespace of this thread, and attaches its gate, closed. The
@@ -120,8 +130,9 @@ impl LiveAgent {
         let port = in_datagrams.then(|| UdpSocket::bind((Ipv4Addr::UNSPECIFIED, PORT))).transpose();
         let port = port.map_err(AgentError::io(&format!("UDP port {PORT}")))?;
         let gate = Gate::attach(&config.gate)?;
+        let mtu = shared.lock().config().mtu;
         Ok(Self {
-            interface: Interface::new(index),
+            interface: Interface::new(index, mtu),
             troubles: Seldom::default(),
             on_mtu: None,
             gate,
@@ -135,6 +146,9 @@ impl LiveAgent {
             agent: None,
             welcome: None,
             presence: Presence::default(),
+            refused: BTreeMap::new(),
+            reports: Tokens::new(REPORTS),
+            changed: false,
             open: Vec::new(),
             link: Pace::new(clock::now(), Rate::gbps(400)),
             heard: Time::ZERO,
@@ -278,16 +292,19 @@ impl LiveAgent {
                 return Err(AgentError::Outranked { known });
             }
             self.end_absent();
+            self.greet_again();
             self.ask_clocks();
             if let Err(e) = self.receive()
                 && !self.survives(&e)
             {
                 return Err(io("receiving")(e));
             }
-            if self.shared.wake.read().is_ok() {
+            self.changed |= self.shared.wake.read().is_ok();
+            let now = clock::now();
+            if self.changed && self.reports.take(now) {
+                self.changed = false;
                 self.tell(Input::Changed, None);
             }
-            let now = clock::now();
             if self.agent.as_ref().and_then(|a| a.deadline()).is_some_and(|d| d <= now) {
                 self.tell(Input::Due, None);
             }
@@ -298,7 +315,8 @@ impl LiveAgent {
             let agent = self.agent.as_ref().and_then(|a| a.deadline());
             let most = now.saturating_add(Duration::from_ms(50));
             let slot = self.next_timeslot().map(|slot| slot.saturating_add(timeslots::SPIN * -1));
-            let until = [streams, agent, next, slot].into_iter().flatten().fold(most, Time::min);
+            let changed = self.changed.then(|| self.reports.ready());
+            let until = [streams, agent, next, slot, changed].into_iter().flatten().fold(most, Time::min);
             if until > now {
                 let mut readable = vec![self.inbox.as_fd(), self.data.as_fd(), self.shared.wake.as_fd()];
                 readable.extend(self.control.iter().map(AsFd::as_fd));
@@ -362,10 +380,12 @@ impl LiveAgent {
             ChannelEvent::Joined { .. } => {
                 self.counters.joined.fetch_add(1, Relaxed);
                 self.clocks.forget(controller);
+                self.refused.remove(&controller);
                 self.greet(controller);
             }
             ChannelEvent::Note { note, .. } => match serde_json::from_value(note) {
                 Ok(Note::Welcome(welcome)) => {
+                    self.refused.remove(&controller);
                     self.presence.told(
                         clock::now(),
                         controller,
@@ -373,9 +393,7 @@ impl LiveAgent {
                     );
                     self.welcome(controller, welcome);
                 }
-                Ok(Note::Refused(why)) => self.troubles.say(clock::now(), |more| {
-                    tracing::error!("controller {controller} refuses this host: {why}{more}");
-                }),
+                Ok(Note::Refused(why)) => self.refused(controller, why),
                 Ok(Note::Epoch(known)) => {
                     self.outranked = self.outranked.max(Some(known).filter(|known| *known >= self.config.epoch));
                 }

@@ -256,9 +256,11 @@ async fn taken(
         }
         Received::Note(note) => (shared.on_event)(Event::Note { peer, note }),
         Received::Control { sent_at, control } => (shared.on_event)(Event::Control { peer, sent_at, control }),
+        // Nobody limits servers.
+        Received::TooMuch => {}
     };
     let why = tokio::select! {
-        why = pump(stream, &outbox, &shared.timing, counting, hear) => why,
+        why = pump(stream, &outbox, &shared.timing, counting, None, hear) => why,
         why = identity.refuses(chain) => why,
     };
     outbox.close(&why);

@@ -26,7 +26,7 @@ fn mac(host: usize) -> MacAddress {
 }
 
 fn peer(host: usize, epoch: u32) -> PeerHost {
-    PeerHost { mac: mac(host), epoch, key: None }
+    PeerHost { mac: mac(host), epoch, key: None, mtu: None }
 }
 
 impl World {

@@ -99,6 +99,9 @@ impl Streams {
             return Some(peer.epoch);
         }
         (peer.mac, peer.send_key) = (told.mac, told.key);
+        peer.mtu = told.mtu.unwrap_or(u32::MAX);
+        let most = self.config.payload_within(peer.mtu.min(self.config.mtu)) as usize;
+        self.counters.packets_dropped += peer.packets.drop_longer(most);
         if told.epoch > peer.epoch {
             peer.epoch = told.epoch;
             self.on_new_agent(host, told.epoch);
@@ -289,6 +292,7 @@ impl Streams {
     }
 
     fn receiver_due(&mut self, now: Time, id: IncomingId, out: &mut Vec<Vec<u8>>) {
+        let most = (self.max_payload(id.host) as usize - 8) / 16;
         let Some(stream) = self.receiving.get_mut(&id) else { return };
         stream.timer = None;
         let is_heard = self.ports.get(&stream.port).is_some_and(Port::is_open);
@@ -304,7 +308,6 @@ impl Streams {
             return;
         }
         if (is_heard || stream.accepted) && stream.deadline().is_some_and(|at| at <= now) {
-            let most = (self.config.max_payload() as usize - 8) / 16;
             let (contiguous, missing) = stream.report(now, most.min(MAX_MISSING));
             let port = stream.port;
             self.counters.reports_sent += 1;

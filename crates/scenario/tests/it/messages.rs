@@ -337,6 +337,20 @@ fn circuits() {
         "single_switch.hosts = 8",
     );
     a.with(CIRCUITS, "dark.fixed = \"10 us\"", "dark.between = { least = \"2 us\", most = \"1 us\" }");
+    // Rates of packets that leave a circuit no frame in a period. Of 10 Gb/s it needs 4.1 Mb/s; by
+    // default 1.02 times the packet switch's rate is kept.
+    let rate = |rate: &str| CIRCUITS.replace("packet_rate = \"1 Gb/s\"", &format!("packet_rate = \"{rate}\""));
+    assert_eq!(load(&rate("9.799 Gb/s"), &[]).unwrap(), [""; 0]);
+    for wrong in ["9.8 Gb/s", "10 Gb/s", "100 Gb/s"] {
+        a.with(CIRCUITS, "packet_rate = \"1 Gb/s\"", &format!("packet_rate = \"{wrong}\""));
+    }
+    a.with(&rate("100 Gb/s"), "\"130 us\" }", "\"130 us\", unreported = 0.5 }");
+    a.with(&rate("19.6 Gb/s"), "dark.fixed", "packet_uplinks = 1, dark.fixed");
+    assert_eq!(load(&rate("19.5 Gb/s").replace("dark.fixed", "packet_uplinks = 1, dark.fixed"), &[]).unwrap().len(), 1);
+    for right in ["limits = false", "packets = false", "unreported = 0.0"] {
+        let text = rate("100 Gb/s").replace("\"130 us\" }", &format!("\"130 us\", {right} }}"));
+        assert!(load(&text, &[]).unwrap()[0].contains("as fast as a host's link"), "{right}");
+    }
     // A dark time that hosts and switch keep to, and one that they do not.
     a.warns(CIRCUITS, &[("scheme.it.plan.circuits.dark", "15 us")]);
     insta::assert_snapshot!(a.0);

@@ -1,4 +1,5 @@
-//! A border around code that may panic on damaged input.
+//! A border around code that may panic on damaged input. Checks of the input come first; this is
+//! the second line.
 
 use std::any::Any;
 use std::cell::Cell;

@@ -27,8 +27,8 @@ struct Page {
     header: i64,
 }
 
-/// Checks the pages of a column of `values` values, which are `length` bytes from `start`: they fill
-/// these bytes, have these values, and expand to no more than their compression can. The error
+/// Checks the pages of a column of `values` values, which are `length` bytes from `start`. They
+/// fill these bytes, have these values, and expand to no more than their compression can. The error
 /// continues a sentence that starts with the column.
 pub(crate) fn check(file: &File, (start, length): (i64, i64), values: i64) -> Result<(), String> {
     let (mut at, end, mut seen) = (start, start + length, 0);

@@ -51,8 +51,8 @@ impl Folder {
     /// files of these runs. Runs of layout 3 have no digests and are not checked.
     ///
     /// # Errors
-    /// If the folder has no results or results of another layout, a run is damaged, or a file cannot
-    /// be read.
+    /// If the folder has no results or results of another layout, a run is damaged, or a file
+    /// cannot be read.
     pub fn read(directory: &Path) -> Result<Self, ResultsError> {
         Self::read_checked(directory, &CheckedRuns::default())
     }

@@ -163,7 +163,8 @@ fn only_leftovers_are_cleaned_away() {
     let strangers = ["notes.12.tmp", "summary.csv.tmp"];
     let alive = format!("report.html.{}.tmp", std::process::id());
     let left = [format!("manifest.json.{gone}-ThreadId(1).tmp"), format!("report.html.{gone}.tmp")];
-    // A process that holds the lock is the only one to write tables, even if its number is used again.
+    // A process that holds the lock is the only one to write tables, even if its number is used
+    // again.
     let again = format!("summary.parquet.{}-ThreadId(7).tmp", std::process::id());
     for name in strangers.iter().copied().chain([&*alive, &*left[0], &*left[1], &*again]) {
         fs::write(dir.join(name), "half").unwrap();

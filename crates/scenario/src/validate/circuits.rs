@@ -70,8 +70,8 @@ impl Checked {
         }
     }
 
-    /// Circuits need a part of the hosts' links that packets leave. Without one, or if it is too slow
-    /// for a frame in a period, demand waits for circuits and the run never ends.
+    /// Circuits need a part of the hosts' links that packets leave. Without one, or if it is too
+    /// slow for a frame in a period, demand waits for circuits and the run never ends.
     fn room_for_circuits(&mut self, key: &str, c: &CircuitsSpec, hybrid: &HybridSpec, s: &Scenario) {
         let (line, packet) = (s.fabric.rate, hybrid.packet_share());
         let left = line.as_bps().saturating_sub(c.reserved(packet).as_bps());

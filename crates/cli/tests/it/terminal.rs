@@ -100,7 +100,7 @@ fn errors_quote_files_without_obeying_them() {
     }
     // As a person sees it, with an excerpt of the file.
     let script = "timeplane run wrong.toml".replace("timeplane", env!("CARGO_BIN_EXE_timeplane"));
-    std::fs::write(dir.join("wrong.toml"), scenario(&format!("[scheme.other]\n\"ke{WRITTEN}y\" = 1 # {HOSTILE}")))
+    std::fs::write(dir.join("wrong.toml"), scenario(&format!("[scheme.other]\n\"ke{WRITTEN}y\" = 1 # \u{202e}")))
         .unwrap();
     let output =
         Command::new("script").current_dir(&dir).args(["-qec", &script, "/dev/null"]).env("NO_COLOR", "1").output();

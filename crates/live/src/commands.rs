@@ -16,6 +16,7 @@ use serde::Serialize;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use timeplane_model::printable;
 use timeplane_protocol::wire::MacAddress;
 
 /// A command that needs no scenario.
@@ -140,10 +141,11 @@ fn report<R: Display + Serialize>(
 /// Prints an error and its causes on stderr; returns the exit code of a command.
 pub fn exit_code(result: Result<ExitCode, Failure>) -> ExitCode {
     result.unwrap_or_else(|e| {
-        eprintln!("error: {e}");
+        // Errors quote files and peers.
+        eprintln!("error: {}", printable(&e.to_string()));
         let mut cause = e.source();
         while let Some(c) = cause {
-            eprintln!("  because: {c}");
+            eprintln!("  because: {}", printable(&c.to_string()));
             cause = c.source();
         }
         ExitCode::from(1)

@@ -1,6 +1,7 @@
 //! Integration tests of `timeplane-scenario`, in one binary.
 
 mod cells;
+mod circuits;
 mod host_messages;
 mod loading;
 mod messages;

@@ -263,11 +263,11 @@ impl Standby {
         let Some(controller) = &mut self.leading else { return };
         let first = out.len();
         controller.handle(now, input, out);
-        let beats = out[first..].iter().filter_map(|output| match output {
+        let mut beats = out[first..].iter().filter_map(|output| match output {
             Output::Send { message: Message::Heartbeat(beat), .. } => Some(beat.round),
             _ => None,
         });
-        if let Some(round) = beats.last() {
+        if let Some(round) = beats.next_back() {
             self.beat = (round, now.saturating_add(every));
         } else if self.beat.1 <= now {
             let message = Message::Heartbeat(Heartbeat { epoch: self.epoch, round: self.beat.0 });

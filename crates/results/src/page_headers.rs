@@ -76,7 +76,7 @@ fn header(bytes: &[u8]) -> Result<Page, String> {
     let mut thrift = Thrift { bytes, at: 0 };
     let mut page = Page { kind: -1, ..Page::default() };
     thrift.fields(DEEPEST, &mut |thrift, id, kind| {
-        Ok(match (id, kind) {
+        match (id, kind) {
             (1, I32) => page.kind = thrift.zigzag()?,
             (2, I32) => page.uncompressed = thrift.zigzag()?,
             (3, I32) => page.compressed = thrift.zigzag()?,
@@ -89,7 +89,8 @@ fn header(bytes: &[u8]) -> Result<Page, String> {
                 _ => thrift.skip(kind, DEEPEST),
             })?,
             _ => thrift.skip(kind, DEEPEST)?,
-        })
+        }
+        Ok(())
     })?;
     page.header = thrift.at as i64;
     Ok(page)

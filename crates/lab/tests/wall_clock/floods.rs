@@ -146,7 +146,7 @@ fn note_record(note: &Note) -> Vec<u8> {
 
 fn report_records(epoch: u32, sequence: u64) -> Vec<u8> {
     let backlog = Backlog::of_bytes([(HostId(0), Bytes::new(1 + sequence)), (HostId(1), Bytes::new(1))]);
-    let report = BacklogReport { epoch, sequence, taken_at: clock::now(), obeys: 0, backlog };
+    let report = BacklogReport { epoch, sequence, taken_at: clock::now(), obeys: 0, heard: 0, backlog };
     let control = Control::Message(Message::Report(Box::new(report)));
     let datagrams = control.encode().unwrap();
     datagrams.iter().flat_map(|d| record(1, &[&clock::now().as_ps().to_be_bytes()[..], d].concat())).collect()

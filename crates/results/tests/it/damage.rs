@@ -153,6 +153,9 @@ fn a_damaged_run_is_replaced_by_the_same_bytes() {
     }
 }
 
+/// Names of files with their contents.
+type Files = Vec<(String, Vec<u8>)>;
+
 #[test]
 fn what_comes_from_a_worker_is_checked() {
     let scratch = Scratch::new("adopted");
@@ -164,7 +167,7 @@ fn what_comes_from_a_worker_is_checked() {
     made.finish(&summary("tcp", &[], 1, 1.0)).unwrap();
     let files = made.files().unwrap();
     drop(made);
-    let refused = |change: &dyn Fn(&mut Vec<(String, Vec<u8>)>)| {
+    let refused = |change: &dyn Fn(&mut Files)| {
         let mut files = files.clone();
         change(&mut files);
         let error = store.begin(KEY).unwrap().adopt(&files).unwrap_err().to_string();

@@ -12,7 +12,7 @@ mod shown;
 pub mod streams;
 pub mod tun;
 
-pub use api::{Api, Shared};
+pub use api::{Api, Locked, Shared};
 pub use daemon::{AgentConfig, AgentError, LiveAgent, ip_of, mac_of, random_bytes};
 pub use pace::Pace;
 pub use shown::{AgentCounters, Snapshot};

@@ -5,4 +5,5 @@ mod host_messages;
 mod loading;
 mod messages;
 mod names;
+mod presets;
 mod tcp;

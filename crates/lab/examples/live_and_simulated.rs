@@ -237,8 +237,8 @@ impl Row {
             ),
             "rates" => format!(
                 "rates]\ncontrol_latency = \"1 ms\"\nevery = \"{slot_us} us\"\nreport_every = \"{} us\"\n",
-                // Hosts that repeat reports before an answer can come only keep each other busy: the
-                // check of scenarios wants four latencies.
+                // Hosts that repeat reports before an answer can come only keep each other busy.
+                // The check of scenarios wants four latencies.
                 (2 * slot_us).max(4000)
             ),
             _ => format!(

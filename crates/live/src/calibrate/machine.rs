@@ -259,8 +259,8 @@ fn data_frame() -> Vec<u8> {
     frame
 }
 
-/// A socket at an interface of the calling thread's namespace, and a frame to its own address, which
-/// no switch forwards.
+/// A socket at an interface of the calling thread's namespace, and a frame to its own address,
+/// which no switch forwards.
 fn outside(interface: &str) -> Result<(PacketSocket, Vec<u8>), Failure> {
     let mac = crate::agent::mac_of(interface)?;
     let socket =

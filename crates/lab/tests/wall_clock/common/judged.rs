@@ -35,8 +35,9 @@ fn kept_up(live: &Value, slot: Duration, completion: f64) -> bool {
     lag_us < LAG * slot.as_ps() as f64 / 1e6 && slipped_us / 1e3 < SLIP * completion
 }
 
-/// Judges a run, which `again` repeats: `live.json` and the completion in ms. Panics if it is faster
-/// than the bound, or if the daemons kept up and it deviates. Returns whether it could be judged.
+/// Judges a run, which `again` repeats: `live.json` and the completion in ms. Panics if it is
+/// faster than the bound, or if the daemons kept up and it deviates. Returns whether it could be
+/// judged.
 pub fn judge(
     expected: &Expected,
     (mut live, mut completion): (Value, f64),

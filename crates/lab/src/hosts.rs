@@ -6,6 +6,7 @@
 use super::circuits::Circuits;
 use super::fabric::{self, Fabric, FabricError, FabricParameters, INTERFACE};
 use super::metrics;
+use crate::load::Threads;
 use crate::plan::CircuitFabric;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -377,6 +378,15 @@ impl Hosts {
     /// Asks a controller to end.
     pub fn stop_controller(&mut self, place: usize) {
         self.controllers[place].end(Signal::SIGTERM);
+    }
+
+    /// The counts of the threads of all running daemons.
+    pub fn threads(&self) -> Threads {
+        let mut threads = Threads::default();
+        for (kind, daemons) in [("controller", &self.controllers), ("agent", &self.agents)] {
+            daemons.iter().filter_map(|d| d.child.as_ref()).for_each(|child| threads.read(child.id(), kind));
+        }
+        threads
     }
 
     /// The counters of an agent: the current ones, or the last ones if it has ended in good order.

@@ -16,6 +16,7 @@ pub mod failures;
 pub mod hosts;
 pub(crate) mod left_over;
 pub mod links;
+pub mod load;
 pub mod loss;
 mod metrics;
 pub mod page;

@@ -3,6 +3,7 @@
 //! `timeplane-lab` has them too, besides its own.
 
 use crate::acks::AckRedirect;
+use crate::calibrate::CalibrateArgs;
 use crate::daemons::{self, Failure};
 use crate::doctor::{self, DoctorArgs};
 use crate::init::InitArgs;
@@ -74,6 +75,9 @@ pub enum Command {
     },
     /// Check which features work on this machine
     Doctor(DoctorArgs),
+    /// Measure how late this machine wakes up, sends, receives and answers, and write a preset of
+    /// host latencies for scenarios
+    Calibrate(CalibrateArgs),
     /// Remove the gate that an agent left at an interface; all traffic passes again
     Release {
         /// Name of the gated interface
@@ -94,6 +98,7 @@ impl Command {
         match self {
             Self::Proxy(args) => return Ok(ExitCode::from(proxy::proxy(&args))),
             Self::Doctor(args) => return Ok(ExitCode::from(args.print(&doctor::examine())?)),
+            Self::Calibrate(args) => print!("{}", args.run()?),
             Self::Agent { file } => daemons::agent(&file, &Stop::on_signals()?)?,
             Self::Init(args) => print!("{}", args.run()?),
             Self::Keys { what } => print!("{}", what.run()?),

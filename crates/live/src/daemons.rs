@@ -14,7 +14,7 @@ use crate::lock::{Lock, LockError};
 use crate::service::{self, Stop, Watchdog};
 use crate::starts::Starts;
 use crate::status::{self, StatusPage, Token};
-use crate::timed::Inbox;
+use crate::timed::{self, Inbox};
 use crate::watch::{About, Publisher, Watch};
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -308,6 +308,10 @@ fn run_agent(file: &AgentFile, identity: &Identity, epoch: u32, stop: &Stop) -> 
         StreamsConfig { mtu, secret, first_stream, memory: file.memory, ..StreamsConfig::new(host, mac, epoch) };
     let shared = Shared::new(Streams::new(streams))?;
     let inbox = Inbox::new()?;
+    if file.real_time {
+        // The loop says so if it is not allowed.
+        timed::real_time_helpers();
+    }
     let mut controllers = Vec::new();
     for (place, controller) in file.controllers.iter().enumerate() {
         let heard = Arc::clone(&inbox);
@@ -337,6 +341,9 @@ fn run_agent(file: &AgentFile, identity: &Identity, epoch: u32, stop: &Stop) -> 
         }
     });
     let _api = Api::start(&file.runtime.join("agent.sock"), Arc::clone(&shared), 0o660)?;
+    if file.real_time {
+        timed::no_real_time();
+    }
     let pulse = agent.pulse();
     let page = file.status.map(|listen| {
         let metrics = status::of_agent(&agent.counters());

@@ -8,6 +8,7 @@
 pub mod acks;
 pub mod agent;
 pub mod bpf;
+pub mod calibrate;
 pub mod channel;
 pub mod client;
 pub mod clock;

@@ -7,6 +7,7 @@
 
 mod agents;
 mod allowed;
+mod calibrate;
 mod circuits;
 mod common;
 mod encodings;

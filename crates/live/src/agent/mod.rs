@@ -13,7 +13,7 @@ pub mod streams;
 mod too_long;
 pub mod tun;
 
-pub use api::{Api, Shared};
+pub use api::{Api, Locked, Shared};
 pub use daemon::{AgentConfig, AgentError, LiveAgent, ip_of, mac_of, random_bytes, usable_mtu};
 pub use pace::Pace;
 pub use shown::{AgentCounters, Snapshot};

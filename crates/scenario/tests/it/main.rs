@@ -6,4 +6,5 @@ mod host_messages;
 mod loading;
 mod messages;
 mod names;
+mod presets;
 mod tcp;

@@ -2,6 +2,7 @@
 //! byte.
 #![allow(dead_code, reason = "each test file takes what it needs")]
 
+pub mod judged;
 pub mod place;
 mod scenario;
 

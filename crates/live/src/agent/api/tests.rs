@@ -92,7 +92,6 @@ fn network(hosts: &[Arc<Shared>; 2], loss: u64, stop: &AtomicBool) {
                 }
             }
         }
-        hosts.iter().for_each(|h| h.changed.notify_all());
     }
 }
 

@@ -90,7 +90,6 @@ impl LiveAgent {
                 }
             }
         }
-        self.shared.changed.notify_all();
         if let Some(told) = &mut self.on_joined {
             told(welcome.joined.len());
         }

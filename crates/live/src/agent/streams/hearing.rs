@@ -4,7 +4,7 @@
 use super::incoming::{FrameOutcome, Receiving};
 use super::listening::Port;
 use super::peer::{Ending, Peer};
-use super::{Answer, FLOOR, IncomingId, MAX_INCOMING, PATIENCE, PeerHost, Streams, Timer};
+use super::{Answer, FLOOR, IncomingId, MAX_INCOMING, PATIENCE, PeerHost, StreamId, Streams, Timer};
 use timeplane_model::{Duration, HostId, Time};
 use timeplane_protocol::wire::{
     DataHeader, DataKind, GIVEN_UP, MIN_FRAME, PairKey, UNGATED, WireError, encode_repair, parse_repair,
@@ -132,7 +132,10 @@ impl Streams {
     pub(super) fn with_sending(&mut self, number: u32, change: impl FnOnce(&mut super::outgoing::Sending)) {
         let Some(stream) = self.sending.get_mut(&number) else { return };
         let (was_given_up, was_complete) = (stream.is_given_up(), stream.is_complete());
+        let acknowledged = stream.acknowledged_bytes();
         change(stream);
+        let is_over = stream.is_given_up() || stream.is_complete();
+        self.watching.progress(StreamId(number), stream.acknowledged_bytes() > acknowledged, is_over);
         self.counters.streams_given_up += u64::from(stream.is_given_up() && !was_given_up);
         self.counters.streams_delivered += u64::from(stream.is_complete() && !was_complete);
         self.make_ready(number);
@@ -216,7 +219,11 @@ impl Streams {
                     stream.patience = None;
                     if let Some(port) = port {
                         port.offer(id);
+                        self.watching.offer(port.listeners(stream.port));
                     }
+                }
+                if stream.is_readable() {
+                    self.watching.readable(id);
                 }
             }
             FrameOutcome::Duplicate => self.counters.frames_duplicate += 1,

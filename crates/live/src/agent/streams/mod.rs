@@ -42,12 +42,13 @@ mod repeats;
 mod ring;
 mod sending;
 mod types;
+mod watching;
 
 #[cfg(test)]
 mod tests;
 
 pub use types::{
-    Attention, IncomingId, ListenerId, Outgoing, PeerHost, Read, Sent, StreamCounters, StreamError, StreamId,
+    Attention, Awaited, IncomingId, ListenerId, Outgoing, PeerHost, Read, Sent, StreamCounters, StreamError, StreamId,
     StreamsConfig,
 };
 
@@ -58,6 +59,7 @@ use peer::Peer;
 use pool::Pool;
 use std::collections::{BTreeMap, BTreeSet};
 use timeplane_model::{Bytes, Duration, HostId, Time};
+use watching::Watching;
 
 /// Streams that may be open to send.
 pub const MAX_OUTGOING: usize = 4096;
@@ -123,6 +125,7 @@ pub struct Streams {
     next_listener: u64,
     /// How often a destination for which nothing waited got something.
     awoken: u64,
+    watching: Watching,
 }
 
 impl Streams {
@@ -148,6 +151,7 @@ impl Streams {
             next_repair: 0,
             next_listener: 0,
             awoken: 0,
+            watching: Watching::default(),
         }
     }
 
@@ -260,6 +264,7 @@ impl Streams {
     /// most; what was not acknowledged does not arrive.
     pub fn abandon(&mut self, id: StreamId) {
         let Some(stream) = self.sending.remove(&id.0) else { return };
+        self.watching.end(id);
         if let Some(at) = stream.timer {
             self.timers.remove(&(at, Timer::Sending(id.0)));
         }

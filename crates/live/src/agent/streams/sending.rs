@@ -37,7 +37,13 @@ impl Streams {
             (Some(now), Some(then)) => now < then,
             (now, then) => now.is_some() && then.is_none(),
         };
-        is_sooner || self.awoken != before.awoken
+        is_sooner || self.has_new_backlog(before)
+    }
+
+    /// Whether a destination without backlog has got some since `before`. Controllers hear of
+    /// nothing else: an earlier deadline is no change of the queues.
+    pub fn has_new_backlog(&self, before: Attention) -> bool {
+        self.awoken != before.awoken
     }
 
     /// The current state, for a later call of [`Streams::needs_loop`].

@@ -179,6 +179,19 @@ pub struct Outgoing {
     pub given_up: bool,
 }
 
+/// What a program waits for. See [`Streams::watch`](super::Streams::watch).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Awaited {
+    /// Room in the send buffer of a stream: its receiver has acknowledged more.
+    Room(StreamId),
+    /// The end of a stream that this host sends: it is complete or given up.
+    Delivered(StreamId),
+    /// Bytes or the end of a stream that this host receives.
+    Readable(IncomingId),
+    /// A stream for a listener.
+    Offer(ListenerId),
+}
+
 /// Result of reading a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Read {

@@ -4,6 +4,7 @@
 mod attacks;
 mod rules;
 mod transfer;
+mod waking;
 
 use super::*;
 use std::collections::BTreeMap;

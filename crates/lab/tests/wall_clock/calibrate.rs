@@ -45,7 +45,8 @@ impl Bench for Virtual {
         Ok(Crossing { wire, read })
     }
     fn ask(&mut self) -> Result<(), Infallible> {
-        self.now += self.draw(ROUND_TRIP);
+        let drawn = self.draw(ROUND_TRIP);
+        self.now += drawn;
         Ok(())
     }
     fn work(&mut self, bytes: usize) -> Result<Duration, Infallible> {

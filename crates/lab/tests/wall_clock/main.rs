@@ -7,9 +7,11 @@
 
 mod agents;
 mod allowed;
+mod attacks;
 mod circuits;
 mod common;
 mod encodings;
+mod faults;
 mod forgers;
 mod init;
 mod interfaces;

@@ -68,12 +68,17 @@ pub const ATTACKS: &[Attack] = &[
         "the agent exits; what it had accepted is lost",
         interface,
     ),
-    attack(
-        "late-signals",
-        "a host's signals: all 3 ms late, up to 10 ms late, 2 % of them 3 ms late",
-        "7 %, 2.5 %, 0.06 % of frames foreign; the observer says 0",
-        late_signals,
-    ),
+    Attack {
+        // On a busy machine the demand channel takes longer than these delays, which gates then
+        // cannot know. Tests delay signals by more.
+        is_exact: false,
+        ..attack(
+            "late-signals",
+            "a host's signals: all 3 ms late, up to 10 ms late, 2 % of them 3 ms late",
+            "7 %, 2.5 %, 0.06 % of frames foreign; the observer says 0",
+            late_signals,
+        )
+    },
     Attack {
         change: |p| p.give_up_after = Duration::from_secs(GIVE_UP.as_secs() as i64),
         ..attack(

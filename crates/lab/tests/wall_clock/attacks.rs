@@ -35,7 +35,6 @@ attacks! {
     forged_bytes_and_acknowledgements_are_refused "forged-bytes",
     an_agent_that_is_started_twice_goes_on "agent-twice",
     an_agent_outlives_its_interface "interface",
-    late_signals_open_no_foreign_slot "late-signals",
     an_agent_that_stays_away_keeps_no_program_waiting "agent-away",
     invented_epochs_stop_no_standby "liar-epochs",
     scenarios_that_run_refuses_are_refused "refused-scenario",

@@ -24,7 +24,7 @@ use timeplane_protocol::wire::{ETHER_TYPE_DATA, ETHER_TYPE_EXPERIMENTAL, UNGATED
 pub struct Seen {
     /// When it did, by the kernel's clock of the day in nanoseconds.
     pub at: u64,
-    /// What it is.
+    /// A signal at the controller's port, or data at a host's.
     pub frame: Frame,
 }
 
@@ -33,7 +33,7 @@ pub struct Seen {
 pub enum Frame {
     /// A signal of a controller.
     Signal {
-        /// The host that it is for.
+        /// Number of the host that it was addressed to.
         host: u16,
         /// Its epoch and number, which order the signals to a host.
         number: (u32, u64),
@@ -44,7 +44,7 @@ pub enum Frame {
     },
     /// A frame of a host that must be in a slot.
     Data {
-        /// The host.
+        /// Number of the host whose port it entered.
         host: u16,
         /// Class of the frame.
         class: u16,

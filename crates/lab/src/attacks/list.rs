@@ -38,7 +38,7 @@ const fn attack(
     Attack { name, about, before, is_exact: true, change: as_usual, carry_out }
 }
 
-/// All attacks.
+/// In the order of the table. Names are unique.
 pub const ATTACKS: &[Attack] = &[
     attack(
         "forged-epochs",
@@ -292,8 +292,8 @@ fn agent_away(bed: &mut Bed, _: Wait) -> Result<Finding, Failure> {
     Ok(Finding { after, held: told.is_err() && took < 30.0 && bed.all_deliver(PATIENCE) })
 }
 
-/// Kills and repairs until the time is over. Whether the goal of two rounds is met is for the reader
-/// of the table of faults: what is exact are bytes and slots.
+/// Kills and repairs until the time is over. Whether the goal of two rounds is met is for the
+/// reader of the table of faults: what is exact are bytes and slots.
 fn recovery(bed: &mut Bed, time: Wait) -> Result<Finding, Failure> {
     let mut texts = Vec::new();
     let mut held = true;

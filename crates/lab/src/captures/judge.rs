@@ -13,7 +13,7 @@ pub struct Foreign {
     pub at: u64,
     /// The host that sent it.
     pub host: u16,
-    /// Its class.
+    /// Class in the header of the frame.
     pub class: u16,
     /// Time from the closing of its class to the frame, in nanoseconds; `None` if the class was
     /// never open.

@@ -12,9 +12,9 @@ use timeplane_protocol::wire::PORT;
 /// Which hosts a fault silences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Affected {
-    /// All of them.
+    /// Every host, as faults of controllers do.
     All,
-    /// This one.
+    /// One host, by its number.
     Host(u16),
 }
 
@@ -56,7 +56,7 @@ pub struct Fault {
     pub prepare: Step,
     /// The fault.
     pub strike: Step,
-    /// Its repair.
+    /// Undoes the fault, and returns once daemons have started.
     pub repair: Step,
 }
 
@@ -96,7 +96,7 @@ impl Fault {
     }
 }
 
-/// All faults.
+/// In the order of the table. Names are unique.
 pub const FAULTS: &[Fault] = &[
     fault("leader-killed", "SIGKILL of the controller that leads; back after 0.6 s", 600, kill_leader, start_missing),
     fault("leader-stopped", "SIGTERM of the controller that leads; back after 0.6 s", 600, stop_leader, start_missing),

@@ -119,7 +119,7 @@ mod tests {
         let frames = [signal(10, 0, 1, Some(1)), data(20, 0, 1), signal(50, 0, 2, None), data(55, 0, 1)];
         assert_eq!(foreign(&frames), []);
         let mut judge = Judge::default();
-        frames.iter().for_each(|f| drop(judge.take(*f)));
+        assert!(frames.iter().all(|f| judge.take(*f).is_none()));
         assert_eq!(judge.judged(), (1, 1));
     }
 

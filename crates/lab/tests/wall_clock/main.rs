@@ -7,10 +7,12 @@
 
 mod agents;
 mod allowed;
+mod attacks;
 mod calibrate;
 mod circuits;
 mod common;
 mod encodings;
+mod faults;
 mod floods;
 mod forgers;
 mod init;

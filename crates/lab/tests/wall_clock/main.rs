@@ -12,6 +12,7 @@ mod calibrate;
 mod circuits;
 mod common;
 mod encodings;
+mod epochs;
 mod faults;
 mod floods;
 mod forgers;

@@ -109,7 +109,7 @@ struct Slot {
 
 impl Slot {
     fn end(&self) -> i64 {
-        self.start + self.open
+        self.start.saturating_add(self.open)
     }
     fn values(&self) -> Vec<(usize, i64)> {
         let mut values = vec![
@@ -176,11 +176,13 @@ impl Slots {
             }
             let name = format!("round {round} {what} {slot}: {pairs} pairs");
             let values = [(0, round as i64), (1, slot.into()), (4, start), (5, open)];
-            lanes.slice(trace, (start, start + open), category, &name, &values)?;
+            // A damaged table may hold any times.
+            let end = start.saturating_add(open);
+            lanes.slice(trace, (start, end), category, &name, &values)?;
             if gap > 0 {
-                lanes.slice(trace, (start + open, start + open + gap), "guard", "guard", &[])?;
+                lanes.slice(trace, (end, end.saturating_add(gap)), "guard", "guard", &[])?;
             }
-            before = Some((round, before.map_or(start + open, |b| b.1.max(start + open))));
+            before = Some((round, before.map_or(end, |b| b.1.max(end))));
         }
         Ok(())
     }
@@ -309,7 +311,7 @@ impl Samples {
             trace.value(track, nanoseconds(at), value)?;
             let next = self.points.get(i + 1).map_or(i64::MAX, |n| n.0);
             let every = every.filter(|_| self.unit == Unit::Bytes);
-            if let Some(zero) = every.map(|every| at + every.as_ps()).filter(|zero| *zero < next) {
+            if let Some(zero) = every.map(|every| at.saturating_add(every.as_ps())).filter(|zero| *zero < next) {
                 trace.value(track, nanoseconds(zero), 0)?;
             }
         }

@@ -195,18 +195,20 @@ fn of_table(
     let seeds = inputs(&tables, &names);
     let path = |name: &str| tables.join(name).with_extension("parquet");
     let files: Vec<(PathBuf, Vec<u8>)> = names.iter().map(|n| (path(n), seeds::read(&path(n)))).collect();
+    let mut changed = 0;
     let check: Check = Box::new(move |input: &[u8]| -> Result<Outcome, Fault> {
+        // Restored here, because a panic may have ended the last check.
+        put(&files[changed].0, &files[changed].1);
         let Some((number, content)) = input.split_first() else { return Ok(Outcome::Refused("empty".to_owned())) };
         let number = usize::from(*number) % files.len();
-        let (path, valid) = &files[number];
+        changed = number;
+        let path = &files[number].0;
         put(path, content);
-        let outcome = match read(number) {
+        Ok(match read(number) {
             Ok(()) => Outcome::Accepted,
             Err(e) if parquet::is_refused(path) => Outcome::Refused(e),
             Err(e) => Outcome::Parsed(e),
-        };
-        put(path, valid);
-        Ok(outcome)
+        })
     });
     Subject { seeds, words: Vec::new(), check }
 }

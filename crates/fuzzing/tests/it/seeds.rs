@@ -61,7 +61,8 @@ pub fn scenarios() -> Vec<Vec<u8>> {
     texts.extend(MORE.iter().map(|text| (*text).to_owned()));
     let whole = |text: &String| text.contains("[fabric") && text.contains("[workload") && text.contains("[scheme");
     texts.retain(whole);
-    texts.iter().map(|text| short(text).into_bytes()).collect()
+    // Scenarios of 150 racks take too long.
+    texts.iter().map(|text| short(text)).filter(|text| !text.contains("150")).map(String::into_bytes).collect()
 }
 
 /// The text without comments, and with short inputs.
@@ -114,7 +115,7 @@ rates = ["1 Gb/s"]
 [scheme.cubic]
 transport.tcp = { congestion = "cubic", preset = "datacenter" }
 [scheme.packets]
-transport.tcp = { congestion = "reno" }
+transport.tcp = { congestion = "new_reno" }
 ecmp = "packet"
 [[check]]
 metric = "fct_mean"

@@ -23,7 +23,7 @@ doc=$tree/usr/share/doc/timeplane-live
 man=$tree/usr/share/man/man1
 install -d -m 0755 "$tree/DEBIAN" "$tree/usr/bin" "$tree/lib/systemd/system" "$doc" "$man"
 # Keys are below it.
-install -d -m 0700 "$tree/etc/timeplane"
+install -d -m 0750 "$tree/etc/timeplane"
 install -m 0644 crates/live/systemd/* "$tree/lib/systemd/system"
 install -m 0755 packaging/debian/{prerm,postinst,postrm} "$tree/DEBIAN"
 for program in timeplane-live timeplane-lab; do

@@ -1,11 +1,15 @@
 #!/usr/bin/env bash
 # Tries the Debian package as root: packaging/try-deb.sh PACKAGE.deb. It installs the package in a
 # new Debian 12 with namespaces of its own, runs an agent, kills it, and purges the package. Nothing
-# may stay. It needs debootstrap, iproute2, and minutes. BASE names a folder that holds a Debian 12
-# already, to save one download.
+# may stay but what the administrator has written. It needs debootstrap, iproute2, and minutes. BASE
+# names a folder that holds a Debian 12 already, to save one download.
+#
+# LEAVE_GATE=1 leaves a gate on purpose after purging. The last comparison must find it, and the
+# trial succeeds only then.
 #
 # systemd does not run there: the maintainer scripts' calls of systemctl are not tried.
 set -euo pipefail
+repository=$(dirname "$(realpath "$0")")/..
 
 # What a machine has, one line for each thing. The programs of BPF are those at the interfaces.
 listing() {
@@ -34,11 +38,23 @@ inside() { chroot "$root" env DEBIAN_FRONTEND=noninteractive PATH=/usr/sbin:/usr
 # Ends what was started, whatever the end.
 clean() {
     [ -z "${agent:-}" ] || kill -9 "$agent" 2> /dev/null || true
+    [ -z "${controller:-}" ] || kill "$controller" 2> /dev/null || true
     [ -z "${other:-}" ] || kill "$other" 2> /dev/null || true
 }
 
+# Leaves the gate of an agent that is killed, as a package that releases nothing would.
+leave_gate() {
+    chroot "$root" /root/timeplane-live agent /root/host-0.toml 2> "$out/left.log" &
+    agent=$!
+    for _ in $(seq 200); do [ ! -e "$root/run/timeplane/ready" ] || break; sleep 0.1; done
+    [ -e "$root/run/timeplane/ready" ] || die "the agent does not get ready: $(cat "$out/left.log")"
+    kill -9 "$agent"
+    wait "$agent" || true
+    agent=
+}
+
 trial() {
-    root=$1 package=$2
+    root=$1 package=$2 lab_scenario=$repository/scenarios/lab.toml
     trap clean EXIT
     # Names of namespaces outside mean nothing here; ip and tc would complain of them.
     [ ! -d /run/netns ] || mount -t tmpfs tmpfs /run/netns
@@ -90,9 +106,45 @@ trial() {
     sleep 2.5
     ! passes || die "the gate does not outlive its agent"
 
-    inside dpkg --purge timeplane-live > "$out/purge.log"
+    # For an agent after purging. The listing does not look into root's folder.
+    cp "$root/usr/bin/timeplane-live" "$root/root"
+    cp -r "$root/etc/timeplane/." "$root/root"
+    echo "== a controller runs as its user, with the capability to send raw frames"
+    # Not the agent's keys, which root alone may read.
+    inside timeplane-live keys init /etc/timeplane/controller-keys controller-0 > /dev/null
+    cp "$lab_scenario" "$root/etc/timeplane/lab.toml"
+    printf '%s\n' 'scenario = "lab.toml"' 'scheme = "slots"' 'interface = "eth0"' 'listen = "10.98.0.1:51208"' \
+        'keys = "controller-keys"' 'real_time = false' > "$root/etc/timeplane/controller.toml"
+    inside sh -c 'cd /etc/timeplane && chgrp -R timeplane-controller controller.toml lab.toml controller-keys &&
+        chmod g+r controller.toml lab.toml controller-keys/controller-0.key && chmod g+rx controller-keys'
+    inside install -d -o timeplane-controller -g timeplane-controller /run/timeplane-controller
+    chroot "$root" setpriv --reuid timeplane-controller --regid timeplane-controller --clear-groups \
+        --bounding-set -all,+net_raw --inh-caps -all,+net_raw --ambient-caps -all,+net_raw --no-new-privs \
+        timeplane-lab controller /etc/timeplane/controller.toml 2> "$out/controller.log" &
+    controller=$!
+    for _ in $(seq 200); do [ ! -e "$root/run/timeplane-controller/ready" ] || break; sleep 0.1; done
+    [ -e "$root/run/timeplane-controller/ready" ] || die "the controller does not get ready: $(cat "$out/controller.log")"
+    kill "$controller"
+    wait "$controller" || true
+    controller=
+
+    inside dpkg --purge timeplane-live > "$out/purge.log" 2>&1
+    grep "kept configurations and keys" "$out/purge.log" || die "purging does not say what it keeps"
+    for file in host-0.toml keys/ca.key keys/host-0.key; do
+        cmp "$root/etc/timeplane/$file" "$root/root/$file" || die "purging has removed $file"
+    done
+    rm -r "$root/etc/timeplane"
+    # It stays with files of its group.
+    inside userdel timeplane-controller
+    [ -z "${LEAVE_GATE:-}" ] || leave_gate
     listing | sort > "$out/after"
     echo "== purged: lines that differ from before (none is right)"
+    if [ -n "${LEAVE_GATE:-}" ]; then
+        ! diff "$out/before" "$out/after" > "$out/diff" || die "the comparison does not see a gate that was left"
+        grep '^> pin ' "$out/diff" || die "the comparison sees something else: $(cat "$out/diff")"
+        echo "== the comparison finds the gate that was left"
+        return
+    fi
     diff "$out/before" "$out/after" || die "purging leaves something"
     passes || die "the gate is still closed"
     echo "== purged: nothing is left, and the interface passes traffic"

@@ -23,7 +23,7 @@ local REPORT, GRANTS, RATES, SCHEDULE, HEARTBEAT, CLASS_NAMES, LEADS, PART, GATH
     1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
 -- The meaning of a header's number.
 local NUMBERS = {
-    [1] = "sequence", [2] = "round", [3] = "round", [4] = "period", [5] = "period", [6] = "round", [7] = "number", [8] = "round",
+    [1] = "sequence", [2] = "round", [3] = "round", [4] = "period", [5] = "period", [6] = "round", [7] = "round", [8] = "round",
     [9] = "sequence", [10] = "sequence", [11] = "sequence", [12] = "round",
 }
 local TRIGGERS = { [0] = "at a time", [1] = "by a signal", [2] = "never", [3] = "at a time of 8 bytes" }
@@ -50,6 +50,7 @@ field("epoch", u32, "Epoch", DEC)
 field("number", u64, "Number", DEC)
 field("time", i64, "Time (ps)", DEC)
 -- Reports.
+field("report.heard", u8, "Newest round heard of, 1 to 255 over and over", DEC)
 field("report.room", u64, "Room of the receive buffer (B)", DEC)
 field("report.obeys", u32, "Epoch of the controller that is obeyed", DEC)
 field("entry.destination", u32, "Destination", DEC, nil, 0x7fffffff)
@@ -365,7 +366,8 @@ local function gathered(tree, r)
     r:note(t, "gathered.has_room", 4)
     r:add(t, "gathered.has_obeys", 4)
     r:add(t, "gathered.epoch", 4)
-    r:add(t, "gathered.sequence", 8)
+    r:add(t, "report.heard", 1)
+    r:add(t, "gathered.sequence", 7)
     r:add(t, "gathered.taken_at", 8)
     local entries = r:add(t, "gathered.entries", 4):uint()
     if room then r:add(t, "report.room", 8) end
@@ -503,7 +505,8 @@ function timeplane.dissector(buffer, pinfo, tree)
     local part, last = buffer(2, 2):uint() % 0x8000, buffer(2, 2):uint() >= 0x8000
     local name = KINDS[kind] or ("unknown kind " .. kind)
     local number = tostring(buffer(8, 8):uint64())
-    local counted = (kind == LEADS) and "" or (", " .. (NUMBERS[kind] or "number") .. " " .. number)
+    local shown = kind == REPORT and tostring(buffer(9, 7):uint64()) or number
+    local counted = ", " .. (NUMBERS[kind] or "number") .. " " .. shown
     local told = name .. counted .. ((part > 0 or not last) and (", part " .. part) or "")
     pinfo.cols.info = told
     local t = tree:add(timeplane, buffer(), "timeplane, " .. told)
@@ -514,7 +517,12 @@ function timeplane.dissector(buffer, pinfo, tree)
     r:note(t, "last", 2)
     r:add(t, "part", 2)
     r:add(t, "epoch", 4)
-    r:add(t, "number", 8)
+    if kind == REPORT then
+        r:add(t, "report.heard", 1)
+        r:add(t, "number", 7)
+    else
+        r:add(t, "number", 8)
+    end
     local effective = r:peek(8):int64()
     r:add(t, "time", 8)
     if not KINDS[kind] then

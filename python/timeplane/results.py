@@ -137,7 +137,7 @@ class Run(_Tables):
 
     def __repr__(self) -> str:
         point = "".join(f" {key}={value}" for key, value in self.point.items())
-        return f"<run {self.scheme_name}{point} seed={self.seed}>"
+        return _core.printable_line(f"<run {self.scheme_name}{point} seed={self.seed}>")
 
 
 class Comparison:
@@ -281,7 +281,7 @@ class Results(_Tables):
     def __repr__(self) -> str:
         runs = len(self._core.runs())
         missing = f" of {self._core.planned}" if runs < self._core.planned else ""
-        return f"<results {self.name}: {runs}{missing} runs of {', '.join(self.schemes)}>"
+        return _core.printable_line(f"<results {self.name}: {runs}{missing} runs of {', '.join(self.schemes)}>")
 
     def _repr_html_(self) -> str:
         return self.comparison._repr_html_()

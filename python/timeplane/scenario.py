@@ -1645,13 +1645,15 @@ class SignalSpec(Values):
 @dataclass(kw_only=True)
 class StandbySpec(Values):
     """A second TDMA controller. It receives the hosts' reports and leads once it has not heard
-    from the first one for a while. A controller that recovers follows it. Messages between the
-    two can be lost, as all control messages can.
+    from the first one for a while, unless most hosts still learn of new rounds. A controller
+    that recovers follows it, and so does one that hears fewer than half of the hosts. Messages
+    between the two can be lost, as all control messages can.
     """
 
     takeover: Duration | None = None
-    """Time without a heartbeat after which it takes over; heartbeats are sent once per round. Default:
-    two rounds and two messages, so that one heartbeat may be lost.
+    """Time without a heartbeat after which it takes over; heartbeats are sent twice per round. Default
+    and minimum: a round, and the time of its first reports and a heartbeat, so that one heartbeat
+    may be lost.
     """
     latency: Duration | None = None
     """One-way latency between the two controllers; default: `control_latency`."""

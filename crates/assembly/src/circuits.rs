@@ -7,7 +7,7 @@ use crate::{AssemblyError, DemandSource, PlanAgents, PlanTerms, Role, Site, Star
 use std::sync::Arc;
 use timeplane_model::{Candidates, Duration, Fabric, HostId, LinkId, NodeId, Rate, Time};
 use timeplane_protocol::numbering::circuit_classes;
-use timeplane_protocol::{Agent, CircuitController, CircuitControllerConfig, Detail, Reporting, SLACK};
+use timeplane_protocol::{Agent, CircuitController, CircuitControllerConfig, Detail, Reporting};
 use timeplane_scenario::{CircuitDemand, CircuitsSpec};
 use timeplane_schedule::Schedulers;
 use timeplane_schedule::circuits::CircuitParameters;
@@ -26,9 +26,7 @@ impl Circuits {
         let circuit = fabric.link(fabric.circuit_uplinks(racks.switches[0])[0]).spec.rate.min(host_rate);
         let packet = if spec.packets { racks.packet_share(fabric) } else { Rate::ZERO };
         let limits = spec.limits && spec.packets;
-        // Circuits leave this share of the packet switch's rate on hosts' links, besides requests.
-        let share = spec.acknowledgements + (1.0 - spec.acknowledgements) * spec.unreported + SLACK;
-        let kept = if limits { (packet.as_bps() as f64 * share).ceil() as u64 } else { 0 };
+        let kept = spec.reserved(packet).as_bps();
         let planned = circuit.min(Rate::bps(host_rate.as_bps().saturating_sub(kept).max(1)));
         CircuitControllerConfig {
             epoch: 0,

@@ -34,7 +34,7 @@ pub fn compare(args: &CompareArgs) -> Result<(), Failure> {
     if args.json {
         output::json(&comparison.to_json())
     } else if args.csv {
-        output::text(&comparison.to_csv())
+        output::data(&comparison.to_csv())
     } else {
         if runs.len() < all {
             say!("{} of {} complete", runs.len(), output::count(all as u64, "run"));

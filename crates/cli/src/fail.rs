@@ -4,9 +4,11 @@
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
 use serde_json::json;
 use std::fmt::{self, Display};
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
+use std::ops::Range;
 use timeplane_experiment::checks::Refusal;
 use timeplane_experiment::{ExitCode, ExperimentError, say};
+use timeplane_model::{printable, printable_line};
 use timeplane_scenario::{Issue, Location, ScenarioError};
 use timeplane_sim::SimulationError;
 
@@ -82,7 +84,8 @@ fn issues(issues: &[Issue], error: &ScenarioError, severity: &str) {
     for issue in issues {
         match &issue.location {
             Some(location) if on_terminal && location.line.is_some() => {
-                say!("{}", fancy(issue, location, error).trim_end());
+                // Its colors are escape sequences; what it quotes has none.
+                drop(writeln!(io::stderr(), "{}", fancy(issue, location, error).trim_end()));
             }
             _ => {
                 say!("{severity}: {issue}");
@@ -99,11 +102,15 @@ fn fancy(issue: &Issue, location: &Location, error: &ScenarioError) -> String {
     let theme = if plain { GraphicalTheme::unicode_nocolor() } else { GraphicalTheme::unicode() };
     let handler = GraphicalReportHandler::new_themed(theme).with_wrap_lines(false);
     let source = &error.sources()[location.source];
-    let shown = Shown { issue, location, source: NamedSource::new(&source.name, source.text.clone()) };
+    let text = printable(&source.text).into_owned();
+    // Escaped characters are longer, and the place moves.
+    let moved = |at: usize| source.text.get(..at).map_or(text.len(), |before| printable(before).len());
+    let span = moved(location.span.start)..moved(location.span.end);
+    let shown = Shown { issue, span, source: NamedSource::new(printable_line(&source.name), text) };
     let mut text = String::new();
     match handler.render_report(&mut text, &shown) {
         Ok(()) => text,
-        Err(fmt::Error) => format!("error: {issue}\n"),
+        Err(fmt::Error) => format!("error: {}\n", printable(&issue.to_string())),
     }
 }
 
@@ -112,25 +119,25 @@ fn fancy(issue: &Issue, location: &Location, error: &ScenarioError) -> String {
 #[derive(Debug)]
 struct Shown<'a> {
     issue: &'a Issue,
-    location: &'a Location,
+    span: Range<usize>,
     source: NamedSource<String>,
 }
 
 impl Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.issue.fmt(f)
+        f.write_str(&printable(&self.issue.to_string()))
     }
 }
 impl std::error::Error for Shown<'_> {}
 impl Diagnostic for Shown<'_> {
     fn help<'b>(&'b self) -> Option<Box<dyn Display + 'b>> {
-        self.issue.help.as_ref().map(|help| Box::new(help) as Box<dyn Display>)
+        self.issue.help.as_ref().map(|help| Box::new(printable(help).into_owned()) as Box<dyn Display>)
     }
     fn source_code(&self) -> Option<&dyn SourceCode> {
         Some(&self.source)
     }
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        let label = LabeledSpan::new_with_span(Some("here".to_owned()), self.location.span.clone());
+        let label = LabeledSpan::new_with_span(Some("here".to_owned()), self.span.clone());
         Some(Box::new(std::iter::once(label)))
     }
 }

@@ -24,7 +24,7 @@ use fail::Failure;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use timeplane_experiment::{ExitCode, Shard, Until};
-use timeplane_scenario::{Loaded, split_override};
+use timeplane_scenario::{Loaded, Preset, split_override};
 
 /// Simulate data-center networks whose transmissions are planned in time.
 #[derive(Debug, Parser)]
@@ -107,11 +107,24 @@ struct ScenarioArgs {
     /// repeated.
     #[arg(long, value_name = "KEY=VALUE,..", value_parser = split_override)]
     set: Vec<(String, Vec<String>)>,
+    /// Give all schemes the host and control latencies of a machine, from a file that
+    /// `timeplane live calibrate` has written
+    #[arg(long, value_name = "FILE")]
+    preset: Option<PathBuf>,
 }
 
 impl ScenarioArgs {
     fn load(&self) -> Result<Loaded, Failure> {
-        Ok(Loaded::from_file(&self.file, &self.set)?)
+        self.load_with(&[])
+    }
+
+    /// Loads the scenario with more changes.
+    fn load_with(&self, more: &[(String, Vec<String>)]) -> Result<Loaded, Failure> {
+        let overrides = [&self.set[..], more].concat();
+        Ok(match &self.preset {
+            Some(preset) => Loaded::with_preset(&self.file, &Preset::from_file(preset)?, &overrides)?,
+            None => Loaded::from_file(&self.file, &overrides)?,
+        })
     }
 }
 
@@ -334,7 +347,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Report(args) => report::report(&args),
         Command::ExportFlows(args) => export::export(&args),
         Command::Trace(args) => trace::trace(&args),
-        Command::Dissector => output::text(include_str!("../../../data/wireshark/timeplane.lua")),
+        Command::Dissector => output::data(include_str!("../../../data/wireshark/timeplane.lua")),
         Command::Bench(args) => bench::bench(&args),
         Command::List(args) => list::list(&args),
         Command::Schema => output::json(&timeplane_scenario::schema()),

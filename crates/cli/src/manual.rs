@@ -11,7 +11,7 @@ use std::path::Path;
 pub fn completion(mut command: Command, shell: Shell) -> Result<(), Failure> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, "timeplane", &mut script);
-    output::text(&String::from_utf8_lossy(&script))
+    output::data(&String::from_utf8_lossy(&script))
 }
 
 /// Writes `timeplane.1` and a page for each visible command.

@@ -1,11 +1,22 @@
 //! Output on stdout: texts, JSON, and the numbers in them. Progress, warnings and errors go to
-//! stderr instead.
+//! stderr instead. Texts and JSON may quote files, so control characters in them are escaped.
 
 use crate::fail::Failure;
 use std::io::{self, IsTerminal, Write};
+use timeplane_model::{printable, printable_json};
 
-/// Prints a text as it is. A closed pipe is not an error.
+/// Prints a text for people.
 pub fn text(text: &str) -> Result<(), Failure> {
+    write(&printable(text))
+}
+
+/// Prints a text for programs: as it is, unless people see it.
+pub fn data(text: &str) -> Result<(), Failure> {
+    if io::stdout().is_terminal() { write(&printable(text)) } else { write(text) }
+}
+
+/// A closed pipe is not an error.
+fn write(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(Failure::failed(format!("cannot write to stdout: {e}"))),
@@ -14,7 +25,7 @@ pub fn text(text: &str) -> Result<(), Failure> {
 }
 
 pub fn json(value: &serde_json::Value) -> Result<(), Failure> {
-    text(&format!("{value:#}\n"))
+    write(&printable_json(&format!("{value:#}\n")))
 }
 
 /// Columns of the terminal; 120 if stdout is not one.

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::rc::Rc;
 use timeplane_experiment::{ExitCode, PlannedRun, checks};
-use timeplane_model::{Bytes, Duration, Fabric};
+use timeplane_model::{Bytes, Duration, Fabric, printable_line};
 use timeplane_scenario::{Loaded, Pattern, Point, Scenario, Workload};
 use timeplane_schedule::Schedulers;
 use timeplane_sim::memory;
@@ -105,10 +105,12 @@ pub fn dry_run(loaded: &Loaded, points: &[Point], planned: &[PlannedRun]) -> Res
     let first = sources.of(scenario, loaded)?;
     let (fabric, source) = &*first;
     let mut text = String::new();
-    let mut line = |what: &str, value: String| writeln!(text, "{what:<9} {value}").expect("a String takes all");
+    let mut line = |what: &str, value: String| {
+        writeln!(text, "{what:<9} {}", printable_line(&value)).expect("a String takes all");
+    };
     line("scenario", loaded.name());
     if let Some(description) = &scenario.description {
-        description.trim().lines().for_each(|text| line("", text.to_owned()));
+        description.trim().lines().for_each(|text| line("", text.replace('\t', "    ")));
     }
     line(
         "fabric",

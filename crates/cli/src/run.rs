@@ -8,7 +8,6 @@ use crate::{RunArgs, output};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use timeplane_experiment::{Answer, ExitCode, Options, Outcome, Progress, Shard, Until, say};
-use timeplane_scenario::Loaded;
 use timeplane_sim::Simulator;
 
 pub fn run(args: &RunArgs) -> Result<(), Failure> {
@@ -17,9 +16,8 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
 
 /// Runs until a metric is known well enough, or a share of all runs.
 pub fn run_some(args: &RunArgs, until: Option<Until>, shard: Option<Shard>) -> Result<(), Failure> {
-    let mut overrides = args.scenario.set.clone();
-    overrides.extend(args.seeds.map(|n| ("seeds".to_owned(), vec![n.to_string()])));
-    let loaded = Loaded::from_file(&args.scenario.file, &overrides)?;
+    let seeds: Vec<_> = args.seeds.map(|n| ("seeds".to_owned(), vec![n.to_string()])).into_iter().collect();
+    let loaded = args.scenario.load_with(&seeds)?;
     let (points, warnings) = check(&loaded)?;
     if !args.quiet {
         fail::warnings(&warnings);

@@ -15,7 +15,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Thread;
 use std::time::Duration as Wall;
-use timeplane_results::{Bound, Manifest, ManifestRun, PartialRun, ResultsError, RunSummary, Store, place, run_key};
+use timeplane_results::{
+    Bound, CheckedRuns, Manifest, ManifestRun, PartialRun, ResultsError, RunSummary, Store, place, run_key,
+};
 use timeplane_scenario::{Loaded, Point};
 use timeplane_workload::Source;
 
@@ -61,6 +63,8 @@ pub struct Outcome {
     pub missing: usize,
     /// Whether it was interrupted before all runs were complete.
     pub interrupted: bool,
+    /// The runs whose files need no further check before they are read.
+    pub checked: CheckedRuns,
 }
 
 impl Outcome {
@@ -139,12 +143,25 @@ impl<D: Driver> Experiment<D> {
     pub fn open(driver: D, loaded: &Loaded, options: &Options, tell: &dyn Fn(Progress<'_>)) -> Result<Self, Error<D>> {
         let points = prepare(&driver, loaded)?;
         let planned = plan(&driver, loaded, options)?;
-        let planned = driver.select(loaded, &points, planned, tell).map_err(ExperimentError::Rejected)?;
+        let mut planned = driver.select(loaded, &points, planned, tell).map_err(ExperimentError::Rejected)?;
         let alone = options.shard.is_none();
         let name = format!("{}{}", loaded.name(), driver.suffix());
         let open = if alone { Store::open } else { Store::open_shared };
         let store = open(&options.results, &name)?;
-        let cached = planned.iter().map(|p| store.is_complete(&p.key)).collect();
+        let keys: Vec<&str> = planned.iter().map(|p| p.key.as_str()).collect();
+        let mut damaged = BTreeSet::new();
+        let cached: Vec<bool> = (keys.iter().zip(store.check_all(&keys)))
+            .map(|(key, found)| {
+                found.unwrap_or_else(|e| {
+                    if damaged.insert(*key) {
+                        tell(Progress::Note(&format!("run {key} is run again: {}", e.damage())));
+                    }
+                    false
+                })
+            })
+            .collect();
+        // A killed process may have finished more than it has put in place.
+        planned.iter_mut().zip(&cached).for_each(|(p, &complete)| p.complete = complete);
         let listed = planned.iter().map(PlannedRun::listed).collect();
         let sweep = Sweep::new(planned, options.until, options.shard);
         let about = manifest(loaded, &name);
@@ -309,6 +326,7 @@ impl<D: Driver> Experiment<D> {
             missing: listed.len() - summaries.len(),
             interrupted: !over,
             summaries,
+            checked: self.store.checked(),
         })
     }
 }

@@ -44,3 +44,4 @@ pub use manifest::VERSION;
 pub use parallel::run;
 pub use planned::PlannedRun;
 pub use sweep::{Shard, Sweep, Until};
+pub use timeplane_model::printable;

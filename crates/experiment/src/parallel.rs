@@ -14,7 +14,8 @@ use timeplane_results::{PartialRun, ResultsError, place};
 use timeplane_scenario::Loaded;
 
 /// The largest group of runs that are made durable together. As many finished runs may wait for
-/// them, so that a killed experiment loses at most twice as many.
+/// them. If the process is killed, the next one puts them in place; if the machine stops, they may
+/// be lost.
 const GROUP: usize = 64;
 /// How long a finished run waits for others of its group.
 const GATHER: Wall = Wall::from_millis(250);

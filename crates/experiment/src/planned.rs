@@ -4,6 +4,7 @@
 use crate::manifest::PROGRAM;
 use indexmap::IndexMap;
 use std::path::Path;
+use timeplane_model::printable_line;
 use timeplane_results::{ManifestRun, run_key};
 use timeplane_scenario::{Loaded, Point, Scenario, ScenarioError, Workload};
 use timeplane_workload::chakra_files;
@@ -35,7 +36,7 @@ impl PlannedRun {
     /// The run in a line for the user: `load = 0.5, dctcp, seed 1`.
     pub fn label(&self) -> String {
         let point: String = self.values.iter().map(|(key, value)| format!("{key} = {value}, ")).collect();
-        format!("{point}{}, seed {}", self.scheme, self.seed)
+        printable_line(&format!("{point}{}, seed {}", self.scheme, self.seed)).into_owned()
     }
 }
 

@@ -5,6 +5,10 @@
 //! is judged only where the daemons kept up. In each repetition, a woken daemon has to wait for a
 //! core for less than [`LAG`] of a slot on average. The schedule may slip by [`SLIP`] of the
 //! completion. Its first argument is the program `timeplane-lab`. Needs root.
+//!
+//! The simulated hosts have the latencies of this machine, from a preset that the program measures
+//! at the start or that `--preset` names. The control latency stays that of the file, as the lab's
+//! controllers plan with it too.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{UInt32Type, UInt64Type};
@@ -19,7 +23,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration as Wait, Instant};
 use timeplane_experiment as experiment;
 use timeplane_live::daemons::Failure;
-use timeplane_scenario::Loaded;
+use timeplane_scenario::{Loaded, Preset};
 use timeplane_sim::Simulator;
 
 /// Share of a slot that daemons may wait for a core, on average.
@@ -30,10 +34,16 @@ const SLIP: f64 = 0.02;
 const WITHIN: f64 = 0.1;
 /// Quantile 0.975 of Student's distribution, by degrees of freedom from 1.
 const STUDENT: [f64; 9] = [12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262];
-const COLUMNS: [&str; 13] = [
+/// Frames of the MTU that a slot holds at least. Where the links are too slow for that, they are
+/// faster.
+const FRAMES: u64 = 4;
+/// Bytes of a frame of the MTU on the wire.
+const FRAME: u64 = 1538;
+const COLUMNS: [&str; 15] = [
     "plan",
     "hosts",
     "slot us",
+    "Mb/s",
     "live ms",
     "simulated ms",
     "ratio",
@@ -42,7 +52,8 @@ const COLUMNS: [&str; 13] = [
     "circuits or RTT p50, live",
     "simulated",
     "lag us",
-    "slipped ms; CPU pressure",
+    "slipped ms; cores; pressure",
+    "CPU us a frame",
     "within 10 %",
 ];
 
@@ -60,9 +71,13 @@ struct Args {
     /// Repetitions of each lab, 2 to 10
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(2..=10))]
     repeat: u8,
-    /// Rate of the hosts' links in Mb/s
+    /// Rate of the hosts' links in Mb/s. Short slots have faster links
     #[arg(long, default_value_t = 50)]
     rate: u64,
+    /// Latencies of this machine, as `timeplane live calibrate` writes them [default: measured
+    /// first]
+    #[arg(long)]
+    preset: Option<PathBuf>,
     /// Start no further row after this time
     #[arg(long, default_value_t = 9.5)]
     minutes: f64,
@@ -89,6 +104,10 @@ struct Figures {
     slipped_ms: f64,
     /// Share of the time in which some task of the machine waited for a core.
     pressure: f64,
+    /// Cores that daemons and programs kept busy.
+    cores: f64,
+    /// CPU time of daemons over frames.
+    frame_us: f64,
 }
 
 fn main() -> Result<(), Failure> {
@@ -96,8 +115,13 @@ fn main() -> Result<(), Failure> {
     let place = std::env::temp_dir().join(format!("tp-live-sim-{}", std::process::id()));
     std::fs::create_dir_all(&place)?;
     let began = Instant::now();
+    let preset = preset(&args, &place)?;
     let mut rows: Vec<Row> = Vec::new();
-    let row = |plan: &str, hosts, slot_us| Row { plan: plan.to_owned(), hosts, slot_us, rate: args.rate };
+    let row = |plan: &str, hosts, slot_us: u64| {
+        let least = (FRAMES * FRAME * 8).div_ceil(slot_us);
+        let rate = if plan == "tdma" { args.rate.max(least) } else { args.rate };
+        Row { plan: plan.to_owned(), hosts, slot_us, rate }
+    };
     for plan in &args.plans {
         match plan.as_str() {
             "proxy" => rows.push(row(plan, 2, 1000)),
@@ -114,8 +138,10 @@ fn main() -> Result<(), Failure> {
             eprintln!("out of time: {} of {} hosts and later rows are left out", row.plan, row.hosts);
             break;
         }
-        let cells = measured(&row, &args, &place)
-            .unwrap_or_else(|e| vec![row.plan.clone(), row.hosts.to_string(), row.slot_us.to_string(), e.to_string()]);
+        let cells = measured(&row, &args, &preset, &place).unwrap_or_else(|e| {
+            let place = [row.plan.clone(), row.hosts.to_string(), row.slot_us.to_string(), row.rate.to_string()];
+            place.into_iter().chain([e.to_string()]).collect()
+        });
         eprintln!("{}", cells.join(" | "));
         table.add_row(cells);
     }
@@ -124,9 +150,27 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-fn measured(row: &Row, args: &Args, place: &Path) -> Result<Vec<String>, Failure> {
+/// The given preset, or a new one of this machine.
+fn preset(args: &Args, place: &Path) -> Result<Preset, Failure> {
+    let file = match &args.preset {
+        Some(file) => file.clone(),
+        None => {
+            let file = place.join("machine.toml");
+            let calibrated = Command::new(&args.program).arg("calibrate").arg(&file).stdin(Stdio::null()).output()?;
+            if !calibrated.status.success() {
+                let said = String::from_utf8_lossy(&calibrated.stderr);
+                return Err(format!("calibrate ended with {}: {}", calibrated.status, said.trim()).into());
+            }
+            eprint!("{}", String::from_utf8_lossy(&calibrated.stdout));
+            file
+        }
+    };
+    Ok(Preset::from_file(file)?)
+}
+
+fn measured(row: &Row, args: &Args, preset: &Preset, place: &Path) -> Result<Vec<String>, Failure> {
     let file = row.file(place)?;
-    let simulated = simulate(row, &file, &place.join(format!("s-{}-{}-{}", row.plan, row.hosts, row.slot_us)))?;
+    let simulated = simulate(row, preset, &file, &place.join(format!("s-{}-{}-{}", row.plan, row.hosts, row.slot_us)))?;
     let runs: Vec<Figures> = (0..args.repeat)
         .map(|n| {
             let results = place.join(format!("l-{}-{}-{}-{n}", row.plan, row.hosts, row.slot_us));
@@ -153,6 +197,7 @@ fn measured(row: &Row, args: &Args, place: &Path) -> Result<Vec<String>, Failure
         row.plan.clone(),
         row.hosts.to_string(),
         row.slot_us.to_string(),
+        if row.plan == "proxy" { "air".to_owned() } else { row.rate.to_string() },
         format!("{:.0}", mean(&|f| f.completion_ms)),
         format!("{:.0}", simulated.completion_ms),
         format!("{ratio:.3} +- {half:.3}"),
@@ -161,7 +206,8 @@ fn measured(row: &Row, args: &Args, place: &Path) -> Result<Vec<String>, Failure
         other(others),
         other(simulated.other),
         format!("{:.0}, at most {:.0}", mean(&|f| f.lag_us), most(&|f| f.lag_us)),
-        format!("{:.1}; {:.0} %", most(&|f| f.slipped_ms), 100.0 * mean(&|f| f.pressure)),
+        format!("{:.1}; {:.2}; {:.0} %", most(&|f| f.slipped_ms), mean(&|f| f.cores), 100.0 * mean(&|f| f.pressure)),
+        format!("{:.0}", mean(&|f| f.frame_us)),
         judged.to_owned(),
     ])
 }
@@ -191,7 +237,9 @@ impl Row {
             ),
             "rates" => format!(
                 "rates]\ncontrol_latency = \"1 ms\"\nevery = \"{slot_us} us\"\nreport_every = \"{} us\"\n",
-                2 * slot_us
+                // Hosts that repeat reports before an answer can come only keep each other busy.
+                // The check of scenarios wants four latencies.
+                (2 * slot_us).max(4000)
             ),
             _ => format!(
                 "circuits]\nperiod = \"{} us\"\ndark = \"10 ms\"\nleast_open = \"20 ms\"\ncontrol_latency = \"6 ms\"\n\
@@ -234,8 +282,10 @@ impl Row {
     }
 }
 
-fn simulate(row: &Row, file: &Path, results: &Path) -> Result<Figures, Failure> {
-    let overrides = row.overrides();
+fn simulate(row: &Row, preset: &Preset, file: &Path, results: &Path) -> Result<Figures, Failure> {
+    let mut overrides = preset.overrides(&Loaded::from_file(file, &row.overrides())?.scenario);
+    overrides.retain(|(key, _)| key.ends_with(".host.latency"));
+    overrides.extend(row.overrides());
     let loaded = Loaded::from_file(file, &overrides)?;
     let options = experiment::Options::new(1, results);
     let outcome = experiment::run(Simulator::default(), &loaded, &options, &AtomicBool::new(false), &|_| {})?;
@@ -300,7 +350,7 @@ fn live(row: &Row, program: &Path, file: &Path, results: &Path) -> Result<Figure
     command.arg("--results").arg(results).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
     let (before, began) = (pressure_us()?, Instant::now());
     let mut lab = command.spawn()?;
-    let mut waits: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    let mut waits: BTreeMap<String, (u64, u64, u64)> = BTreeMap::new();
     let status = loop {
         add_waits(lab.id(), &mut waits);
         match lab.try_wait()? {
@@ -308,7 +358,8 @@ fn live(row: &Row, program: &Path, file: &Path, results: &Path) -> Result<Figure
             None => std::thread::sleep(Wait::from_millis(100)),
         }
     };
-    let pressure = (pressure_us()? - before) / began.elapsed().as_micros() as f64;
+    let took_us = began.elapsed().as_micros() as f64;
+    let pressure = (pressure_us()? - before) / took_us;
     if !status.success() {
         let said = std::fs::read_to_string(results.with_extension("log"))?;
         return Err(format!("the lab ended with {status}: {}", said.trim()).into());
@@ -316,9 +367,13 @@ fn live(row: &Row, program: &Path, file: &Path, results: &Path) -> Result<Figure
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let run = only_run(&results.join(format!("{stem}-live")), &row.scheme())?;
     let live: Value = serde_json::from_str(&std::fs::read_to_string(run.join("live.json"))?)?;
-    let (waited, times) = waits.values().fold((0, 0), |sum, w| (sum.0 + w.0, sum.1 + w.1));
+    let (ran, waited, times) = waits.values().fold((0, 0, 0), |sum, w| (sum.0 + w.0, sum.1 + w.1, sum.2 + w.2));
     let mut figures = Figures { pressure, ..row.figures(&run)? };
     figures.lag_us = waited as f64 / 1e3 / times.max(1) as f64;
+    figures.cores = ran as f64 / 1e3 / took_us;
+    let frames: u64 =
+        live["agents"].as_array().into_iter().flatten().filter_map(|a| a["agent"]["frames"].as_u64()).sum();
+    figures.frame_us = live["load"]["cpu_ms"].as_f64().unwrap_or(f64::NAN) * 1e3 / frames.max(1) as f64;
     figures.slipped_ms = live["slipped_us"].as_f64().unwrap_or(0.0) / 1e3;
     if row.plan == "circuits" {
         figures.other = live["circuit_share"].as_f64();
@@ -333,9 +388,9 @@ fn pressure_us() -> Result<f64, Failure> {
     Ok(total.ok_or("no total in /proc/pressure/cpu")?.1.trim().parse()?)
 }
 
-/// Reads how long the threads of a process and of its descendants have waited for a core in ns, and
-/// how often they have run, by thread.
-fn add_waits(root: u32, waits: &mut BTreeMap<String, (u64, u64)>) {
+/// Reads how long the threads of a process and of its descendants have run and waited for a core in
+/// ns, and how often they have run, by thread.
+fn add_waits(root: u32, waits: &mut BTreeMap<String, (u64, u64, u64)>) {
     let mut parents = BTreeMap::new();
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Some(process) = entry.file_name().to_str().and_then(|n| n.parse::<u32>().ok()) else { continue };
@@ -353,8 +408,8 @@ fn add_waits(root: u32, waits: &mut BTreeMap<String, (u64, u64)>) {
         for task in std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten() {
             let text = std::fs::read_to_string(task.path().join("schedstat")).unwrap_or_default();
             let numbers: Vec<u64> = text.split_whitespace().filter_map(|n| n.parse().ok()).collect();
-            if let [_, waited, times] = numbers[..] {
-                waits.insert(task.path().display().to_string(), (waited, times));
+            if let [ran, waited, times] = numbers[..] {
+                waits.insert(task.path().display().to_string(), (ran, waited, times));
             }
         }
     }

@@ -13,6 +13,7 @@ use std::time::Duration as Wait;
 use timeplane_experiment::checks::Refusal;
 use timeplane_experiment::{Answer, ExitCode, ExperimentError, PlannedRun, Progress, say};
 use timeplane_live::service::Stop;
+use timeplane_model::{printable, printable_json};
 use timeplane_scenario::{Loaded, ScenarioError, split_override};
 
 /// Which runs of a scenario to run, and where results go.
@@ -133,9 +134,9 @@ impl ScenarioArgs {
         let text = if self.json {
             let mut json = answer.to_json();
             json["live"] = outcome.live.iter().map(|(run, live)| live_json(run, live, long)).collect();
-            format!("{json:#}\n")
+            printable_json(&format!("{json:#}\n")).into_owned()
         } else {
-            answer.to_text(width(), &lines(outcome))
+            printable(&answer.to_text(width(), &lines(outcome))).into_owned()
         };
         let mut out = io::stdout().lock();
         if let Err(e) = out.write_all(text.as_bytes()).and_then(|()| out.flush())

@@ -6,6 +6,7 @@
 use super::circuits::Circuits;
 use super::fabric::{self, Fabric, FabricError, FabricParameters, INTERFACE};
 use super::metrics;
+use crate::load::Threads;
 use crate::plan::CircuitFabric;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -318,6 +319,14 @@ impl Hosts {
     /// If it does not begin.
     pub fn start_controller(&mut self, place: usize) -> Result<(), HostsError> {
         self.start_daemon("controller", place)?;
+        self.await_controller(place)
+    }
+
+    /// Waits until a controller that was started listens.
+    ///
+    /// # Errors
+    /// If it does not begin.
+    pub fn await_controller(&mut self, place: usize) -> Result<(), HostsError> {
         self.controllers[place].wait(|folder| folder.join("ready").exists())
     }
 
@@ -379,12 +388,36 @@ impl Hosts {
         self.controllers[place].end(Signal::SIGTERM);
     }
 
+    /// The counts of the threads of all running daemons.
+    pub fn threads(&self) -> Threads {
+        let mut threads = Threads::default();
+        for (kind, daemons) in [("controller", &self.controllers), ("agent", &self.agents)] {
+            daemons.iter().filter_map(|d| d.child.as_ref()).for_each(|child| threads.read(child.id(), kind));
+        }
+        threads
+    }
+
+    /// Stops a controller's process for a while, or lets it go on.
+    pub fn freeze_controller(&self, place: usize, frozen: bool) {
+        self.controllers[place].signal(if frozen { Signal::SIGSTOP } else { Signal::SIGCONT });
+    }
+
+    /// Stops an agent's process for a while, or lets it go on. Its gate works meanwhile.
+    pub fn freeze_agent(&self, host: usize, frozen: bool) {
+        self.agents[host].signal(if frozen { Signal::SIGSTOP } else { Signal::SIGCONT });
+    }
+
     /// The counters of an agent: the current ones, or the last ones if it has ended in good order.
     pub fn snapshot(&self, host: usize) -> Option<Snapshot> {
         let folder = &self.agents[host].folder;
         let now = client::Agent::new(folder.join("agent.sock")).status().ok();
         now.or_else(|| serde_json::from_str(&std::fs::read_to_string(folder.join("last.json")).ok()?).ok())
             .and_then(|s| serde_json::from_value(s).ok())
+    }
+
+    /// Whether a controller was started and not ended since.
+    pub fn has_controller(&self, place: usize) -> bool {
+        self.controllers[place].child.is_some()
     }
 
     /// Number of controllers.
@@ -412,6 +445,17 @@ impl Hosts {
     /// The log of a daemon, by its name, as `controller-0` or `host-3`.
     pub fn log(&self, name: &str) -> String {
         std::fs::read_to_string(self.parameters.folder.join(name).join("log")).unwrap_or_default()
+    }
+
+    /// The program of the daemons.
+    pub fn program(&self) -> &Path {
+        &self.parameters.program
+    }
+
+    /// Number of a daemon's process, while it runs.
+    pub fn process(&self, name: &str) -> Option<u32> {
+        let daemon = self.controllers.iter().chain(&self.agents).find(|d| d.name == name)?;
+        daemon.child.as_ref().map(Child::id)
     }
 
     /// The folder of a daemon's files.
@@ -467,7 +511,7 @@ impl Drop for Hosts {
 }
 
 impl Daemon {
-    fn signal(&mut self, signal: Signal) {
+    fn signal(&self, signal: Signal) {
         if let Some(child) = &self.child {
             // It is ours and has not been waited for, so that its number is nobody else's.
             let _ = kill(Pid::from_raw(child.id() as i32), signal);

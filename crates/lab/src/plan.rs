@@ -216,6 +216,10 @@ impl Plan for LivePlan {
         Ok(HostPlan { hosts, fallback, reporting, signals, late_after, timeslots, rate })
     }
 
+    fn has_standby(&self) -> bool {
+        self.controllers() > 1
+    }
+
     fn agent(
         &self,
         epoch: u32,

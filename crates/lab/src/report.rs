@@ -5,6 +5,7 @@
 use super::circuits::CircuitsSeen;
 use super::failures::Failures;
 use super::hosts::Hosts;
+use super::load::Load;
 use super::tables::RecordError;
 use super::workload::{Ended, Programs};
 use serde::Deserialize;
@@ -111,7 +112,13 @@ fn together(newer: Snapshot, older: Snapshot) -> Snapshot {
 }
 
 /// The content of `live.json`.
-pub fn live_json(seen: Option<&ObserverReport>, rate: Rate, counted: &Counted, programs: &Programs) -> Value {
+pub fn live_json(
+    seen: Option<&ObserverReport>,
+    rate: Rate,
+    counted: &Counted,
+    programs: &Programs,
+    load: &Load,
+) -> Value {
     let us = |ns: u64| ns as f64 / 1e3;
     let mut live = json!({
         "ended": match programs.ended {
@@ -129,6 +136,7 @@ pub fn live_json(seen: Option<&ObserverReport>, rate: Rate, counted: &Counted, p
         "failed_flows": programs.flows.iter().filter(|f| f.finished().is_none()).filter_map(|f| f.failure()).take(20).collect::<Vec<_>>(),
         "agents": counted.agents,
         "controllers": counted.controllers,
+        "load": load,
     });
     if let Some(report) = seen {
         live["frames"] = report.frames.into();

@@ -260,8 +260,10 @@ impl Driver for DaemonLab {
         let files = Folder::new(&self.options.name, &run.key, self.options.keep)?;
         let Some(mut lab) = self.start(point, ready, run, &files, watch)? else { return Ok(None) };
         let before = LinkCounts::read(lab.hosts.fabric())?;
+        let threads = lab.hosts.threads();
         let (mut programs, failures) = self.send(point, ready, run, &mut lab, watch)?;
         let links = LinkCounts::read(lab.hosts.fabric())?.since(&before);
+        let load = lab.hosts.threads().since(&threads);
         let observed = lab.observer.take().map(|o| o.report()).transpose()?;
         if programs.ended == Ended::Delivered {
             programs.settle(Wait::from_secs(2));
@@ -289,7 +291,7 @@ impl Driver for DaemonLab {
         };
         let summary = done.record(Recorder::files(results)?)?;
         let rate = point.fabric.link(point.fabric.uplink(HostId(0))).spec.rate;
-        let live = live_json(observed.as_ref(), rate, &counted, &programs);
+        let live = live_json(observed.as_ref(), rate, &counted, &programs, &load);
         let path = results.join("live.json");
         std::fs::write(&path, format!("{live:#}\n")).map_err(|source| RunError::File { path, source })?;
         Ok(Some(summary))

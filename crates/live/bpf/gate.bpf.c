@@ -93,6 +93,9 @@ struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, CLASSES); __type(
 // End of the lease that messages over the demand channel renew. Only the agent writes it, so that
 // it never overwrites the numbers of a newer signal.
 struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __type(key, __u32); __type(value, __u64); } renewals SEC(".maps");
+// The least epoch that is obeyed. The agent hears of a new controller over the demand channel,
+// perhaps before its first signal.
+struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __type(key, __u32); __type(value, __u32); } ruling SEC(".maps");
 struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __type(key, __u32); __type(value, struct measured); } clocks SEC(".maps");
 struct { __uint(type, BPF_MAP_TYPE_HASH); __uint(max_entries, 256); __type(key, struct allowed); __type(value, __u8); } allow SEC(".maps");
 struct { __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY); __uint(max_entries, COUNTERS); __type(key, __u32); __type(value, __u64); } counters SEC(".maps");
@@ -140,9 +143,11 @@ static __always_inline int obey(const struct settings *s, const struct signal *s
     int checked = !signal->plain && s->late_ns != ~0ull;
     __s64 limit = checked ? measured(signal->epoch, now) : UNKNOWN;
     __u32 before, open = signal->open;
+    const __u32 *least = bpf_map_lookup_elem(&ruling, &zero);
+    int replaced = least && signal->epoch < *least;
     bpf_spin_lock(&state->lock);
-    if (!signal->plain && state->heard &&
-        (signal->epoch < state->epoch || (signal->epoch == state->epoch && signal->number <= state->number))) {
+    if (!signal->plain && (replaced || (state->heard &&
+        (signal->epoch < state->epoch || (signal->epoch == state->epoch && signal->number <= state->number))))) {
         bpf_spin_unlock(&state->lock);
         count(STALE, 1);
         return 0;

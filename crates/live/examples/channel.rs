@@ -18,7 +18,7 @@ const REPORTS: u64 = 200_000;
 
 fn report(sequence: u64) -> Record {
     let backlog = Backlog::of_bytes((0..HOSTS).map(|host| (HostId(host), Bytes::new(1 + sequence))));
-    let report = BacklogReport { epoch: 1, sequence, taken_at: Time::ZERO, obeys: 0, backlog };
+    let report = BacklogReport { epoch: 1, sequence, taken_at: Time::ZERO, obeys: 0, heard: 0, backlog };
     Record::Control { sent_at: Time::ZERO, control: Control::Message(Message::Report(Box::new(report))) }
 }
 

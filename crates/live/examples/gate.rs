@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     gate.open(1, Duration::from_secs(seconds as i64 + 60), None)?;
 
     let mut streams = Streams::new(StreamsConfig::new(HostId(0), mac, 1));
-    streams.set_peer(HostId(1), PeerHost { mac: MacAddress([2, 0, 0, 0, 0, 2]), epoch: 1, key: None });
+    streams.set_peer(HostId(1), PeerHost { mac: MacAddress([2, 0, 0, 0, 0, 2]), epoch: 1, key: None, mtu: None });
     let block = vec![7; 1 << 20];
     let mut batch: Vec<Vec<u8>> = (0..BATCH).map(|_| Vec::with_capacity(1514)).collect();
     let (mut built, mut sent, mut refused) = (0u64, 0u64, 0u64);

@@ -33,7 +33,7 @@ fn host(this: usize, mtu: u32, sealed: bool) -> Streams {
     };
     let key = sealed.then(|| secret(other).key_of(host, other));
     let mut streams = Streams::new(config);
-    streams.set_peer(other, PeerHost { mac: mac(other), epoch: 1, key });
+    streams.set_peer(other, PeerHost { mac: mac(other), epoch: 1, key, mtu: None });
     streams
 }
 

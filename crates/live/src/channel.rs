@@ -6,7 +6,8 @@
 //!
 //! Both sides authenticate with certificates ([`crate::keys`]). A peer has one connection: a new
 //! one with the same name replaces it. Both sides send a ping every [`Timing::ping`]. A side that
-//! receives nothing for [`Timing::silence`] considers the other one dead.
+//! receives nothing for [`Timing::silence`] considers the other one dead. A server reads of each
+//! peer what it [may send](Timing::messages), and leaves the rest in the peer's system.
 //!
 //! A record on the wire has a length (4 bytes, big endian; 1 B to 1 MiB, without the length
 //! itself), a kind (1 byte) and its content:
@@ -23,7 +24,9 @@ mod outbox;
 mod pump;
 mod record;
 mod server;
+mod strangers;
 
+pub use crate::tokens::Allowance;
 pub use client::Client;
 pub use counters::Counters;
 pub use record::{MAX_RECORD, Record, RecordError};
@@ -82,14 +85,33 @@ pub struct Timing {
     pub silence: Duration,
     /// Maximum time of a new connection's authentication. 5 s.
     pub handshake: Duration,
-    /// First pause of a client before it reconnects. Pauses double up to
-    /// [`longest_pause`](Self::longest_pause). 50 ms.
+    /// Maximum time until a server takes a client's connection. 250 ms: the kernel itself asks
+    /// again after a second only, so a server that returns would be found late.
+    pub connect: Duration,
+    /// Longest pause of a client before it asks a server again that it could not reach. 25 ms.
+    pub away_pause: Duration,
+    /// Longest pause after the first connection that a server has taken and ended. Pauses double
+    /// up to [`longest_pause`](Self::longest_pause). 50 ms.
     pub first_pause: Duration,
-    /// The longest pause. 2 s.
+    /// The longest such pause, so that a server which refuses a client has little work with it.
+    /// 2 s.
     pub longest_pause: Duration,
-    /// Maximum number of unauthenticated connections of a server. Beyond it, the oldest one is
-    /// closed, as a real peer authenticates within milliseconds. 256.
+    /// A connection that lasted for this long was a good one: pauses start anew. 2 s.
+    pub good_after: Duration,
+    /// Maximum number of unauthenticated connections of a server. Beyond it, one of the source that
+    /// has most of them is closed. A source is an IPv4 address or a /64 of IPv6. 256.
     pub strangers: usize,
+    /// Maximum number of unauthenticated connections of a source. Beyond it, its oldest one is
+    /// closed, as a real peer authenticates within milliseconds. 32.
+    pub strangers_per_source: usize,
+    /// How often a source may connect. 100 a second, and 200 at once.
+    pub connects: Allowance,
+    /// Notes that a server reads of a peer: 50 a second, and 100 at once. One of more than 1 KiB
+    /// counts once for each KiB.
+    pub notes: Allowance,
+    /// Other records that a server reads of a peer: 5,000 a second and at once. One of more than
+    /// 4 KiB counts once for every 4 KiB.
+    pub messages: Allowance,
     /// Maximum number of bytes queued for a peer, in records as on the wire. 4 MiB.
     pub queue: usize,
 }
@@ -100,9 +122,16 @@ impl Default for Timing {
             ping: Duration::from_ms(200),
             silence: Duration::from_secs(1),
             handshake: Duration::from_secs(5),
+            connect: Duration::from_ms(250),
+            away_pause: Duration::from_ms(25),
             first_pause: Duration::from_ms(50),
             longest_pause: Duration::from_secs(2),
+            good_after: Duration::from_secs(2),
             strangers: 256,
+            strangers_per_source: 32,
+            connects: Allowance { per_second: 100, burst: 200 },
+            notes: Allowance { per_second: 50, burst: 100 },
+            messages: Allowance { per_second: 5000, burst: 5000 },
             queue: 4 << 20,
         }
     }

@@ -3,6 +3,7 @@
 //! `timeplane-lab` has them too, besides its own.
 
 use crate::acks::AckRedirect;
+use crate::calibrate::CalibrateArgs;
 use crate::daemons::{self, Failure};
 use crate::doctor::{self, DoctorArgs};
 use crate::init::InitArgs;
@@ -16,6 +17,7 @@ use serde::Serialize;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use timeplane_model::printable;
 use timeplane_protocol::wire::MacAddress;
 
 /// A command that needs no scenario.
@@ -73,6 +75,9 @@ pub enum Command {
     },
     /// Check which features work on this machine
     Doctor(DoctorArgs),
+    /// Measure how late this machine wakes up, sends, receives and answers, and write a preset of
+    /// host latencies for scenarios
+    Calibrate(CalibrateArgs),
     /// Remove the gate that an agent left at an interface; all traffic passes again
     Release {
         /// Name of the gated interface
@@ -93,6 +98,7 @@ impl Command {
         match self {
             Self::Proxy(args) => return Ok(ExitCode::from(proxy::proxy(&args))),
             Self::Doctor(args) => return Ok(ExitCode::from(args.print(&doctor::examine())?)),
+            Self::Calibrate(args) => print!("{}", args.run()?),
             Self::Agent { file } => daemons::agent(&file, &Stop::on_signals()?)?,
             Self::Init(args) => print!("{}", args.run()?),
             Self::Keys { what } => print!("{}", what.run()?),
@@ -140,10 +146,11 @@ fn report<R: Display + Serialize>(
 /// Prints an error and its causes on stderr; returns the exit code of a command.
 pub fn exit_code(result: Result<ExitCode, Failure>) -> ExitCode {
     result.unwrap_or_else(|e| {
-        eprintln!("error: {e}");
+        // Errors quote files and peers.
+        eprintln!("error: {}", printable(&e.to_string()));
         let mut cause = e.source();
         while let Some(c) = cause {
-            eprintln!("  because: {c}");
+            eprintln!("  because: {}", printable(&c.to_string()));
             cause = c.source();
         }
         ExitCode::from(1)

@@ -119,9 +119,13 @@ pub struct ControllerFile {
     pub listen: SocketAddr,
     /// The folder with `ca.pem`, `NAME.pem` and `NAME.key`.
     pub keys: PathBuf,
-    /// The folder for runtime files.
-    #[serde(default = "runtime")]
+    /// The folder for runtime files. It is not that of agents, which have files of the same names.
+    #[serde(default = "controller_runtime")]
     pub runtime: PathBuf,
+    /// The folder that keeps the number of the last start when the machine is started again;
+    /// default: the one that systemd gives, if any.
+    #[serde(default)]
+    pub state: Option<PathBuf>,
     /// Which of several controllers it is: the name is `controller-PLACE`.
     #[serde(default)]
     pub place: u32,
@@ -204,6 +208,10 @@ pub struct AgentFile {
     /// `agent.sock`.
     #[serde(default = "runtime")]
     pub runtime: PathBuf,
+    /// The folder that keeps the number of the last start when the machine is started again;
+    /// default: the one that systemd gives, if any.
+    #[serde(default)]
+    pub state: Option<PathBuf>,
     /// Settings of the kernel's gate.
     #[serde(default)]
     pub gate: GateTable,
@@ -305,6 +313,9 @@ const fn give_up_after() -> Duration {
 }
 fn runtime() -> PathBuf {
     PathBuf::from("/run/timeplane")
+}
+fn controller_runtime() -> PathBuf {
+    PathBuf::from("/run/timeplane-controller")
 }
 
 const ENCODINGS: [(&str, SignalEncoding); 5] = [
@@ -491,6 +502,10 @@ mod tests {
         let controller: ControllerFile = toml::from_str(file("controller.toml")).unwrap();
         let agent: AgentFile = toml::from_str(file("agent.toml")).unwrap();
         assert_eq!(controller.listen, agent.controllers[0].address);
+        // Both may run on one machine.
+        assert_ne!(controller.runtime, agent.runtime);
+        let unit = include_str!("../systemd/timeplane-controller.service");
+        assert!(unit.contains(&format!("\nRuntimeDirectory={}\n", controller.runtime.file_name().unwrap().display())));
         assert_eq!(agent.controllers[0].name, format!("controller-{}", controller.place));
         assert!(agent.tun.is_some());
     }

@@ -7,6 +7,7 @@
 //! ([`Slipping`]).
 
 mod circuits;
+mod joining;
 mod losses;
 mod plan;
 mod signals;
@@ -14,13 +15,15 @@ mod signals;
 use crate::channel::{Client, Event as ChannelEvent, PeerId, Record, Server};
 use crate::clock;
 use crate::counters::shared_counters;
-use crate::notes::{Asked, JoinedHost, Note, Told, Welcome, bytes_of, digits_of};
+use crate::notes::{Asked, Note, Told};
 use crate::seldom::Seldom;
 use crate::service::{Pulse, Stop};
 use crate::slipping::Slipping;
+use crate::starts::Starts;
 use crate::timed::{self, Inbox};
 use crate::tuner::{CircuitError, Tuner};
 use crate::watch::{Planned, Watch};
+use joining::Hellos;
 use losses::Losses;
 pub use plan::{HostPlan, Plan};
 pub use signals::SignalInterface;
@@ -30,7 +33,7 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
-use timeplane_model::{Backlog, Duration, HostId, LinkId, Time};
+use timeplane_model::{Duration, HostId, Time};
 use timeplane_protocol::wire::{Control, HostSecret, MacAddress, SignalEncoding, SignalKey};
 use timeplane_protocol::{Address, Agent, BacklogReport, Event, Input, KnownEpochs, Message, Output};
 
@@ -123,6 +126,8 @@ shared_counters! {
         left,
         /// Invalid notes and names, and reports with impossible epochs.
         refused,
+        /// Greetings of hosts beyond what a host may send; they are refused too.
+        hellos_too_often,
         /// How often the schedule slipped.
         slips,
         /// Total time that the schedule slipped, in nanoseconds.
@@ -168,11 +173,13 @@ impl ControllerState {
 }
 
 /// A host that has joined.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Host {
     peer: PeerId,
     mac: MacAddress,
     ip: Option<Ipv4Addr>,
+    /// The longest packet that its interface receives.
+    mtu: Option<u32>,
     key: SignalKey,
     /// For the keys of frames to it, if hosts seal them.
     secret: Option<HostSecret>,
@@ -219,8 +226,19 @@ pub struct Controller {
     pulse: Pulse,
     state: Arc<ControllerState>,
     hosts: BTreeMap<HostId, Host>,
+    /// Epochs of all hosts that have ever joined.
+    newest: BTreeMap<HostId, u32>,
+    /// Whether hosts have joined or left since all were told.
+    hosts_changed: bool,
+    hellos: Hellos,
     /// Connected controllers.
     peers: Vec<PeerId>,
+    /// The epoch of this controller's agent, unless that is one of several and chooses it.
+    own: u32,
+    /// When hosts may raise the epoch again.
+    outbid_at: Time,
+    /// Keeps epochs beyond this start.
+    pub starts: Option<Starts>,
     /// Against impossible epochs that hosts tell.
     epochs: KnownEpochs,
     /// Names of connected peers that have not said hello yet.
@@ -229,6 +247,8 @@ pub struct Controller {
     /// Limits of log lines about refused messages, and about hosts that join or leave.
     refusals: Seldom,
     arrivals: Seldom,
+    /// And about controllers that replace each other.
+    succession: Seldom,
     out: Vec<Output>,
     /// Log of planned slots.
     pub log: Option<SlotLog>,
@@ -271,12 +291,19 @@ impl Controller {
             pulse: Pulse::new(),
             state: Arc::default(),
             hosts: BTreeMap::new(),
+            newest: BTreeMap::new(),
+            own: config.epoch,
+            outbid_at: Time::ZERO,
+            starts: None,
+            hosts_changed: false,
+            hellos: Hellos::default(),
             peers: Vec::new(),
             epochs: KnownEpochs::new(config.epoch),
             names: BTreeMap::new(),
             counters,
             refusals: Seldom::default(),
             arrivals: Seldom::default(),
+            succession: Seldom::default(),
             out: Vec::new(),
             log: None,
             watch: None,
@@ -326,6 +353,7 @@ impl Controller {
                     Origin::Client => self.hear_peer(event),
                 }
             }
+            self.tell_hosts();
             let real = clock::now();
             let deadline = self.agent.deadline();
             if let Some(deadline) = deadline.filter(|d| *d <= self.clock.read(real)) {
@@ -412,6 +440,18 @@ impl Controller {
                 self.counters.refused_plans.fetch_add(1, Relaxed);
                 tracing::error!("rejected the plan of round {}: {fault}", round.0);
             }
+            Event::UnheardLeader { epoch } => self.succession.say(clock::now(), |more| {
+                tracing::warn!(
+                    "hosts obey a controller of epoch {epoch} that this one does not hear: does each know the other in \
+                     `peers`, and can they connect?{more}"
+                );
+            }),
+            Event::NoEpoch { after } => self.succession.say(clock::now(), |more| {
+                tracing::error!("cannot lead: no epoch is left after {after}{more}");
+            }),
+            Event::FewHosts { heard, of } => self.succession.say(clock::now(), |more| {
+                tracing::warn!("only {heard} of {of} hosts are heard: another controller may lead the others{more}");
+            }),
             Event::GrantsLost { .. } => {}
         }
         if let (Some(watch), Event::SlotPlanned { round, index, start, open, guard, pairs }) = (&self.watch, event) {
@@ -472,6 +512,7 @@ impl Controller {
                             }
                             host.sequence = host.sequence.max(report.sequence);
                         }
+                        self.outbid(report.obeys);
                     }
                     Message::Heartbeat(beat) if from == Address::Peer => self.epochs.hear(beat.epoch),
                     _ => {}
@@ -488,6 +529,33 @@ impl Controller {
                     self.leave(host);
                 }
             }
+        }
+    }
+
+    /// Takes a higher epoch if hosts obey one above this controller's: one of its own earlier
+    /// starts, whose number was lost. Several controllers find their epochs by themselves.
+    fn outbid(&mut self, told: u32) {
+        let now = clock::now();
+        if told <= self.own || self.plan.has_standby() || !self.epochs.believes(told) || now < self.outbid_at {
+            return;
+        }
+        // A host that invents epochs disturbs no more than once in this time.
+        self.outbid_at = now.saturating_add(Duration::from_secs(10));
+        let kept = self.starts.as_ref().map_or(Ok(told.saturating_add(1)), |starts| starts.above(told));
+        let start = self.clock.read(now);
+        let agent = kept
+            .map_err(Into::into)
+            .and_then(|epoch| self.plan.agent(epoch, start, self.config.place, true).map(|agent| (epoch, agent)));
+        match agent {
+            Ok((epoch, agent)) => {
+                tracing::warn!(
+                    "hosts obey epoch {told}, above {} of this controller: starting again with {epoch}",
+                    self.own
+                );
+                (self.own, self.agent) = (epoch, agent);
+                self.tell_links();
+            }
+            Err(e) => tracing::error!("hosts obey epoch {told}, above {} of this controller: {e}", self.own),
         }
     }
 
@@ -512,99 +580,11 @@ impl Controller {
                 self.note_to(peer, &Note::Told(told));
                 return Ok(());
             }
-            Note::Welcome(_) | Note::Told(_) | Note::Refused(_) => {
+            Note::Welcome(_) | Note::Told(_) | Note::Epoch(_) | Note::Refused(_) => {
                 return Err("unexpected note: expected hello, counts or a question".to_owned());
             }
         };
-        let name = self.names.get(&peer).cloned().unwrap_or_default();
-        let host = HostId(hello.host);
-        // A certificate is valid for its own host only.
-        if name != format!("host-{}", hello.host) {
-            return Err(format!("the certificate of `{name}` is not valid for host {}", hello.host));
-        }
-        if hello.host >= self.host_plan.hosts {
-            return Err(format!("unknown host {}: expected 0 to {}", hello.host, self.host_plan.hosts - 1));
-        }
-        let mac: MacAddress = hello.mac.parse().map_err(|e| format!("{e}"))?;
-        let key = bytes_of(&hello.key).map(SignalKey).ok_or("invalid key: expected 32 hexadecimal digits")?;
-        let secret = match (&hello.secret, self.config.seals) {
-            (Some(digits), true) => {
-                Some(bytes_of(digits).map(HostSecret).ok_or("invalid secret: expected 64 hexadecimal digits")?)
-            }
-            (None, false) => None,
-            (found, expected) => {
-                let name = |seals| if seals { "siphash" } else { "none" };
-                let (found, expected) = (name(found.is_some()), name(expected));
-                return Err(format!("`seal` of host {} is \"{found}\": expected \"{expected}\"", hello.host));
-            }
-        };
-        if self.epochs.is_impossible(hello.epoch) {
-            return Err(format!("epoch {} of host {} is impossible", hello.epoch, hello.host));
-        }
-        if self.hosts.get(&host).is_some_and(|before| before.epoch > hello.epoch) {
-            return Err(format!("host {} has joined with a newer agent", hello.host));
-        }
-        if self.config.encoding == SignalEncoding::Udp && hello.ip.is_none() {
-            return Err(format!("host {} has no IPv4 address, which signals in datagrams need", hello.host));
-        }
-        self.hosts.insert(host, Host { peer, mac, ip: hello.ip, key, secret, epoch: hello.epoch, sequence: 0 });
-        self.counters.joined.fetch_add(1, Relaxed);
-        self.arrivals.say(clock::now(), |more| tracing::info!("host {} joined from {mac}{more}", hello.host));
-        self.tell_links();
-        self.welcome();
-        Ok(())
-    }
-
-    /// Handles a host that has left: its backlog is dropped, and no host sends to it.
-    fn leave(&mut self, host: HostId) {
-        let Some(left) = self.hosts.remove(&host) else { return };
-        self.counters.left.fetch_add(1, Relaxed);
-        self.arrivals.say(clock::now(), |more| tracing::warn!("host {} left{more}", host.0));
-        self.state.0.lock().unwrap_or_else(PoisonError::into_inner).left.insert(host.0, clock::now());
-        let now = self.clock.read(clock::now());
-        // Newer than all of its reports. If its agent lives and only the connection was lost, its
-        // second next report is newer than this.
-        let sequence = left.sequence.saturating_add(1);
-        let report =
-            BacklogReport { epoch: left.epoch, sequence, taken_at: now, obeys: 0, backlog: Backlog::default() };
-        self.tell(now, Input::Message { from: Address::Host(host), message: Message::Report(Box::new(report)) });
-        self.tell_links();
-        self.welcome();
-    }
-
-    /// Reports the links of hosts that have not joined as down.
-    fn tell_links(&mut self) {
-        let fabric = self.plan.fabric();
-        let missing: Vec<HostId> = (0..fabric.hosts()).map(HostId).filter(|h| !self.hosts.contains_key(h)).collect();
-        let dead = |node| missing.iter().any(|h| h.node() == node);
-        let links = fabric.links().iter().enumerate();
-        let links = links.filter(|(_, l)| dead(l.from) || dead(l.to)).map(|(i, _)| LinkId(i as u32)).collect();
-        let now = self.clock.read(clock::now());
-        self.tell(now, Input::Down(links));
-    }
-
-    fn welcome(&mut self) {
-        {
-            let mut state = self.state.0.lock().unwrap_or_else(PoisonError::into_inner);
-            state.joined = self.hosts.iter().map(|(h, of)| (h.0, of.mac.to_string())).collect();
-            state.left.retain(|host, _| !self.hosts.contains_key(&HostId(*host)));
-        }
-        let counts_every_ms = if self.watch.is_some() { COUNTS_EVERY_MS } else { 0 };
-        for (&to, host) in &self.hosts {
-            let welcome = Welcome::new(&self.host_plan, self.joined_for(to), counts_every_ms);
-            self.note_to(host.peer, &Note::Welcome(welcome));
-        }
-    }
-
-    /// The joined hosts as one of them gets to know them: with the keys of its own frames only.
-    fn joined_for(&self, reader: HostId) -> Vec<JoinedHost> {
-        let joined = |(&owner, of): (&HostId, &Host)| JoinedHost {
-            host: owner.0,
-            mac: of.mac.to_string(),
-            epoch: of.epoch,
-            key: of.secret.map(|secret| digits_of(&secret.key_of(reader, owner).0)),
-        };
-        self.hosts.iter().map(joined).collect()
+        self.hello(peer, hello)
     }
 
     fn note_to(&self, peer: PeerId, note: &Note) {

@@ -2,7 +2,9 @@
 //!
 //! Each puts its configuration, keys, status page and control loop together.
 
-use crate::agent::{AgentConfig, Api, LiveAgent, Shared, Streams, StreamsConfig, ip_of, mac_of, random_bytes};
+use crate::agent::{
+    AgentConfig, AgentError, Api, LiveAgent, Shared, Streams, StreamsConfig, ip_of, mac_of, random_bytes, usable_mtu,
+};
 use crate::channel::{Client, Server};
 use crate::config::{self, AgentFile, ControllerFile, Seal};
 use crate::controller::{Controller, ControllerConfig, Origin, Plan, SignalInterface};
@@ -10,8 +12,9 @@ use crate::gate::{Allowed, GateConfig};
 use crate::keys::{ExpiryWarning, Identity};
 use crate::lock::{Lock, LockError};
 use crate::service::{self, Stop, Watchdog};
+use crate::starts::Starts;
 use crate::status::{self, StatusPage, Token};
-use crate::timed::Inbox;
+use crate::timed::{self, Inbox};
 use crate::watch::{About, Publisher, Watch};
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -24,26 +27,6 @@ use timeplane_protocol::wire::{HostSecret, MacAddress, SignalKey};
 
 /// Why a daemon ended, with an explanation for the user.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
-
-/// A number that is higher with every start of a daemon in this folder, also where the folder was
-/// lost: at least the seconds since 2024.
-///
-/// # Errors
-/// If the folder cannot be written.
-pub fn next_epoch(runtime: &Path) -> std::io::Result<(u32, bool)> {
-    const BEGIN: u64 = 1_704_067_200;
-    std::fs::create_dir_all(runtime)?;
-    let file = runtime.join("epoch");
-    let before = std::fs::read_to_string(&file).ok().and_then(|t| t.trim().parse::<u32>().ok());
-    let since = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_secs().saturating_sub(BEGIN);
-    let least = u32::try_from(since).unwrap_or(u32::MAX - 1);
-    let epoch = before.map_or(least, |b| least.max(b.saturating_add(1)));
-    // Whole or not at all.
-    let beside = runtime.join("epoch.new");
-    std::fs::write(&beside, format!("{epoch}\n"))?;
-    std::fs::rename(beside, file)?;
-    Ok((epoch, before.is_some()))
-}
 
 fn at<E: std::fmt::Display>(path: &Path) -> impl Fn(E) -> Failure {
     let path = path.display().to_string();
@@ -67,7 +50,8 @@ pub fn controller(
     file.check_interfaces(path, plan.fabric().hosts())?;
     let identity = Identity::load(config::beside(path, &file.keys), &format!("controller-{}", file.place))?;
     let _warning = ExpiryWarning::start(&identity)?;
-    let (epoch, after_restart) = next_epoch(&file.runtime).map_err(at(&file.runtime))?;
+    let starts = Starts::new(&file.runtime, file.state.as_deref(), &format!("controller-{}", file.place));
+    let (epoch, after_restart) = starts.next()?;
     let inbox = Inbox::new()?;
     let heard = Arc::clone(&inbox);
     let about = file.status.map(|_| about(&file, scenario, &*plan, epoch)).transpose()?;
@@ -91,6 +75,7 @@ pub fn controller(
     let config = controller_config(path, &file, epoch, after_restart)?;
     let channel = server.count();
     let mut controller = Controller::new(config, plan, server, peers, inbox)?;
+    controller.starts = Some(starts);
     if let Some(log) = &file.log {
         controller.log = Some(slot_log(log)?);
     }
@@ -301,20 +286,37 @@ pub fn agent(path: &Path, stop: &Stop) -> Result<(), Failure> {
     let identity = Identity::load(config::beside(path, &file.keys), &format!("host-{}", file.host))?;
     let _warning = ExpiryWarning::start(&identity)?;
     let _locks = only_agent(&file)?;
-    let (epoch, _) = next_epoch(&file.runtime).map_err(at(&file.runtime))?;
+    let starts = Starts::new(&file.runtime, file.state.as_deref(), &format!("host-{}", file.host));
+    let (mut epoch, _) = starts.next()?;
+    while let Some(known) = run_agent(&file, &identity, epoch, stop)? {
+        epoch = starts.above(known)?;
+        tracing::warn!("a controller knows epoch {known} of host {}: starting again with {epoch}", file.host);
+    }
+    Ok(())
+}
+
+/// Runs an agent until `stop` is set, or until a controller tells a newer epoch of this host, which
+/// is returned.
+fn run_agent(file: &AgentFile, identity: &Identity, epoch: u32, stop: &Stop) -> Result<Option<u32>, Failure> {
     let mac = mac_of(&file.interface)?;
     let host = HostId(file.host);
-    let gate = gate_config(&file, mac)?;
+    let gate = gate_config(file, mac)?;
     let secret = secret(file.seal)?;
     let first_stream = u32::from_ne_bytes(random_bytes()?);
-    let streams = StreamsConfig { secret, first_stream, memory: file.memory, ..StreamsConfig::new(host, mac, epoch) };
+    let mtu = usable_mtu(&file.interface)?;
+    let streams =
+        StreamsConfig { mtu, secret, first_stream, memory: file.memory, ..StreamsConfig::new(host, mac, epoch) };
     let shared = Shared::new(Streams::new(streams))?;
     let inbox = Inbox::new()?;
+    if file.real_time {
+        // The loop says so if it is not allowed.
+        timed::real_time_helpers();
+    }
     let mut controllers = Vec::new();
     for (place, controller) in file.controllers.iter().enumerate() {
         let heard = Arc::clone(&inbox);
         let on_event = move |event| heard.push((place, event));
-        controllers.push(Client::start(controller.address, &controller.name, &identity, on_event)?);
+        controllers.push(Client::start(controller.address, &controller.name, identity, on_event)?);
     }
     let config = AgentConfig {
         host,
@@ -339,6 +341,9 @@ pub fn agent(path: &Path, stop: &Stop) -> Result<(), Failure> {
         }
     });
     let _api = Api::start(&file.runtime.join("agent.sock"), Arc::clone(&shared), 0o660)?;
+    if file.real_time {
+        timed::no_real_time();
+    }
     let pulse = agent.pulse();
     let page = file.status.map(|listen| {
         let metrics = status::of_agent(&agent.counters());
@@ -364,8 +369,13 @@ pub fn agent(path: &Path, stop: &Stop) -> Result<(), Failure> {
     // again.
     let kept = agent.pinned();
     drop(agent);
+    if let Err(AgentError::Outranked { known }) = done {
+        // The next one replaces the gate.
+        return Ok(Some(known));
+    }
     if let Some(folder) = kept {
         let _ = crate::gate::release(&folder);
     }
-    Ok(done?)
+    done?;
+    Ok(None)
 }

@@ -254,6 +254,7 @@ counters! {
 pub struct Gate {
     settings: MapHandle,
     renewals: MapHandle,
+    ruling: MapHandle,
     clocks: MapHandle,
     gates: MapHandle,
     counters: MapHandle,
@@ -308,12 +309,13 @@ impl Gate {
             MapHandle::try_from(&map).map_err(loading())
         };
         let (settings, states, gates, counters) = (map("settings")?, map("states")?, map("gates")?, map("counters")?);
-        let (renewals, clocks, allow) = (map("renewals")?, map("clocks")?, map("allow")?);
+        let (renewals, ruling) = (map("renewals")?, map("ruling")?);
+        let (clocks, allow) = (map("clocks")?, map("allow")?);
         let write = || BpfError::refused("writing the gate's maps");
         // A state of zeros has obeyed no signal. The key changes first, so that signals with the
         // old key are refused.
         settings.update(&ZERO, &config.settings(), MapFlags::ANY).map_err(write())?;
-        for map in [&states, &renewals, &clocks] {
+        for map in [&states, &renewals, &ruling, &clocks] {
             map.update(&ZERO, &vec![0; map.value_size() as usize], MapFlags::ANY).map_err(write())?;
         }
         for key in allow.keys() {
@@ -324,7 +326,7 @@ impl Gate {
         for (key, whose) in config.allowed.iter().map(|a| a.entry()) {
             allow.update(&key, &whose, MapFlags::ANY).map_err(write())?;
         }
-        let mut gate = Self { settings, renewals, clocks, gates, counters, _links: Vec::new(), by_xdp: true };
+        let mut gate = Self { settings, renewals, ruling, clocks, gates, counters, _links: Vec::new(), by_xdp: true };
         for class in 0..CLASSES {
             gate.close(class)?;
         }
@@ -408,6 +410,16 @@ impl Gate {
         let until = crate::clock::monotonic_ns() + nanoseconds(lease);
         let renewed = self.renewals.update(&ZERO, &until.to_ne_bytes(), MapFlags::ANY);
         renewed.map_err(BpfError::refused("renewing the lease"))
+    }
+
+    /// From now on the gate obeys no signal of a controller with a lower epoch, even before it
+    /// hears the first signal of the new one.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn obey_from(&self, epoch: u32) -> Result<(), BpfError> {
+        let written = self.ruling.update(&ZERO, &epoch.to_ne_bytes(), MapFlags::ANY);
+        written.map_err(BpfError::refused("writing the epoch of the controller"))
     }
 
     /// Tells the gate the least difference between this machine's clock and that of the controller

@@ -16,6 +16,7 @@ struct Cli {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false).init();
+    // A message that does not fit onto a full disk is lost. It must not end the daemon.
+    tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false).log_internal_errors(false).init();
     exit_code(cli.command.run())
 }

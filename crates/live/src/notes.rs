@@ -29,6 +29,10 @@ pub struct Hello {
     /// their frames.
     #[serde(default)]
     pub secret: Option<String>,
+    /// The longest packet that its interface receives, in bytes without Ethernet's header. None if
+    /// its agent does not tell.
+    #[serde(default)]
+    pub mtu: Option<u32>,
 }
 
 /// A host that has joined, as a controller describes it to another one.
@@ -44,6 +48,9 @@ pub struct JoinedHost {
     /// hosts do not seal their frames.
     #[serde(default)]
     pub key: Option<String>,
+    /// The longest packet that its interface receives, in bytes without Ethernet's header.
+    #[serde(default)]
+    pub mtu: Option<u32>,
 }
 
 impl JoinedHost {
@@ -53,7 +60,7 @@ impl JoinedHost {
             Some(digits) => Some(PairKey(bytes_of(digits)?)),
             None => None,
         };
-        Some(PeerHost { mac: self.mac.parse::<MacAddress>().ok()?, epoch: self.epoch, key })
+        Some(PeerHost { mac: self.mac.parse::<MacAddress>().ok()?, epoch: self.epoch, key, mtu: self.mtu })
     }
 }
 
@@ -159,6 +166,9 @@ pub enum Note {
     Told(Told),
     /// Configuration and joined hosts, from the controller to a host.
     Welcome(Welcome),
+    /// The highest epoch of a host that has left, from the controller to an older agent of it: the
+    /// agent starts again with a newer one.
+    Epoch(u32),
     /// The peer refuses to cooperate, for this reason.
     Refused(String),
 }

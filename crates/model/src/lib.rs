@@ -17,6 +17,7 @@ mod ids;
 mod names;
 mod parts;
 mod plan;
+mod printable;
 mod text;
 mod topology;
 mod units;
@@ -35,5 +36,6 @@ pub use names::{Named, UnknownName, nearest};
 pub use plan::{
     Matching, MatchingError, Plan, RateMatrix, Round, Schedule, ScheduleEntry, Slot, SlotError, Transmission,
 };
+pub use printable::{is_unsafe, printable, printable_json, printable_line};
 pub use text::UnitError;
 pub use units::{Bytes, Duration, Rate, Time};

@@ -112,7 +112,7 @@ pub fn live_frames() -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
 fn controls(class: impl Fn(u16) -> Result<PfcClass, &'static str>) -> Result<Vec<(bool, Control)>, Box<dyn Error>> {
     let us = |us: i64| Time::from_ps(us * 1_000_000);
     let backlog = Backlog::of_bytes((0..130).map(|d| (HostId(d), Bytes::kb(375))));
-    let report = BacklogReport { epoch: 1, sequence: 9, taken_at: us(100), obeys: 0, backlog };
+    let report = BacklogReport { epoch: 1, sequence: 9, taken_at: us(100), obeys: 0, heard: 0, backlog };
     let grant = Grant {
         destination: HostId(3),
         class: Class(0),
@@ -157,7 +157,7 @@ fn controls(class: impl Fn(u16) -> Result<PfcClass, &'static str>) -> Result<Vec
     })?;
     let names = vec![(class(0)?, HostId(1)), (class(1)?, HostId(2)), (class(2)?, HostId(3))];
     let of_two = report.backlog.entries().iter().take(2).map(|e| (e.destination, e.bytes));
-    let short = BacklogReport { obeys: 3, backlog: Backlog::of_bytes(of_two), ..report.clone() };
+    let short = BacklogReport { obeys: 3, heard: 0, backlog: Backlog::of_bytes(of_two), ..report.clone() };
     let gathered = Gathered { epoch: 1, sequence: 4, reports: vec![(HostId(2), short)] };
     let part =
         Part { epoch: 1, round: Round(5), effective: us(1000), report_at: us(9000), grants: vec![(HostId(2), grant)] };
@@ -172,7 +172,7 @@ fn controls(class: impl Fn(u16) -> Result<PfcClass, &'static str>) -> Result<Vec
         (false, Control::Schedule(schedule)),
         (false, Control::Heartbeat(Heartbeat { epoch: 1, period: 77, sent_at: us(1502) })),
         (false, Control::ClassNames(ClassNames { epoch: 1, round: Round(5), effective: us(1000), names })),
-        (false, Control::Message(Message::Heartbeat(timeplane_protocol::Heartbeat { epoch: 1 }))),
+        (false, Control::Message(Message::Heartbeat(timeplane_protocol::Heartbeat { epoch: 1, round: Round(9) }))),
         (false, Control::Message(Message::Part(part))),
         (true, Control::Message(Message::Gathered(gathered))),
         (true, Control::LinkReport(link)),

@@ -190,6 +190,24 @@ pub enum Event {
         /// How many grants.
         grants: u32,
     },
+    /// A follower hears no leader, but most hosts learn of new rounds: one leads that it does not
+    /// hear.
+    UnheardLeader {
+        /// The epoch of that controller.
+        epoch: u32,
+    },
+    /// A follower cannot take over, as no epoch is left above the known one.
+    NoEpoch {
+        /// The highest known epoch.
+        after: u32,
+    },
+    /// One of several controllers hears too few hosts to lead, as another one may hear the others.
+    FewHosts {
+        /// How many hosts it hears.
+        heard: u32,
+        /// How many it has heard since its start.
+        of: u32,
+    },
 }
 
 /// Why a plan cannot be granted.

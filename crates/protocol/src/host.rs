@@ -5,7 +5,7 @@
 
 use crate::agent::{Address, Agent, Event, Input, Opening, Output, RateChange};
 use crate::gates::{Gates, Refused};
-use crate::message::{BacklogReport, Grants, Message, Pfc, Rates};
+use crate::message::{BacklogReport, Grants, Message, Pfc, Rates, short_round};
 use crate::signalled::Signalled;
 use timeplane_model::{Backlog, Class, Duration, HostId, Rate, Round, Time};
 
@@ -145,7 +145,9 @@ impl HostAgent {
         }
         self.idle = backlog.is_empty();
         let obeys = self.controller();
-        let report = BacklogReport { epoch: self.config.epoch, sequence: self.sequence, taken_at: now, obeys, backlog };
+        let heard = self.newest.filter(|(epoch, _)| *epoch == obeys).map_or(0, |(_, round)| short_round(round));
+        let (epoch, sequence) = (self.config.epoch, self.sequence);
+        let report = BacklogReport { epoch, sequence, taken_at: now, obeys, heard, backlog };
         self.sequence += 1;
         self.counters.reports += 1;
         out.push(Output::Send { to: Address::Controller, message: Message::Report(Box::new(report)) });
@@ -297,7 +299,8 @@ impl HostAgent {
             self.counters.stale += 1;
             return;
         }
-        if self.newest.is_some_and(|(epoch, _)| epoch < message.epoch) {
+        let replaced = self.newest.is_some_and(|(epoch, _)| epoch < message.epoch);
+        if replaced {
             self.counters.withdrawn += self.gates.withdraw();
         }
         self.newest = Some(this);
@@ -307,8 +310,10 @@ impl HostAgent {
             self.counters.accepted += self.signalled.learn(now, late, &message.grants);
             message.grants.clear();
         }
-        // A report after the fallback would be useless.
-        self.report_at = message.report_at.min(now.saturating_add(self.config.fallback));
+        // A report after the fallback would be useless. A new controller waits until all hosts have
+        // told that they obey it.
+        let report_at = if replaced { now } else { message.report_at };
+        self.report_at = report_at.min(now.saturating_add(self.config.fallback));
         self.asked = true;
 
         let mut lost = 0;

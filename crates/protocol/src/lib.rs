@@ -48,6 +48,7 @@ mod slots;
 mod standby;
 mod timeslots;
 pub mod wire;
+mod witnesses;
 
 pub use agent::{Address, Agent, ClassFault, Event, Input, Opening, Output, PlanFault, RateChange, Side};
 pub use batch::{GrantBatch, Timeslot};
@@ -58,7 +59,8 @@ pub use gates::{Gates, Refused};
 pub use host::{Detail, HostAgent, HostConfig, HostCounters, Reporting};
 pub use inbox::ReportCounters;
 pub use message::{
-    BacklogReport, Gathered, Grants, Heartbeat, Message, Part, Pfc, RackFlyways, RackLink, RackShare, Rates, size,
+    BacklogReport, Gathered, Grants, Heartbeat, Message, Part, Pfc, RackFlyways, RackLink, RackShare, Rates,
+    short_round, size,
 };
 pub use proxy::{
     Freshness, LinkReport, LinkReporter, LinkReporterConfig, LinkSample, LinkUse, LinkView, Predicted, PredictedConfig,

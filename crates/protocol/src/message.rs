@@ -58,6 +58,13 @@ pub struct Gathered {
 pub struct Heartbeat {
     /// Counts the starts of controllers.
     pub epoch: u32,
+    /// The round that hosts are told of at the same time.
+    pub round: Round,
+}
+
+/// A round in a report: 1 to 255 over and over, in a single byte. 0 stands for none.
+pub fn short_round(round: Round) -> u8 {
+    1 + (round.0 % 255) as u8
 }
 
 /// The whole backlog of a host at one moment. It is a state, not a change: the newest report
@@ -73,6 +80,9 @@ pub struct BacklogReport {
     /// The highest epoch of a controller that the host knows. A controller of a lower epoch must
     /// not lead.
     pub obeys: u32,
+    /// The newest round of that controller that the host knows, by [`short_round`]; 0 if it knows
+    /// none. A follower sees by it that a controller which it does not hear still plans.
+    pub heard: u8,
     /// The backlog at that time.
     pub backlog: Backlog,
 }
@@ -400,7 +410,14 @@ mod tests {
 
     fn report(destinations: u32) -> Message {
         let backlog = Backlog::of_bytes((0..destinations).map(|d| (HostId(d), Bytes::new(1))));
-        Message::Report(Box::new(BacklogReport { epoch: 0, sequence: 0, taken_at: Time::ZERO, obeys: 0, backlog }))
+        Message::Report(Box::new(BacklogReport {
+            epoch: 0,
+            sequence: 0,
+            taken_at: Time::ZERO,
+            obeys: 0,
+            heard: 0,
+            backlog,
+        }))
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use timeplane_experiment::ExperimentError;
-use timeplane_model::FabricError;
+use timeplane_model::{FabricError, printable, printable_line};
 use timeplane_results::ResultsError;
 use timeplane_scenario::{Issue, ScenarioError};
 use timeplane_sim::SimulationError;
@@ -20,7 +20,8 @@ fn make(py: Python<'_>, name: &str, fill: impl FnOnce(&Bound<'_, PyDict>) -> PyR
     let built = class(py, name).and_then(|class| {
         let keywords = PyDict::new(py);
         fill(&keywords)?;
-        class.call((text,), Some(&keywords))
+        // Python prints it to a terminal.
+        class.call((printable(text),), Some(&keywords))
     });
     built.map_or_else(|e| e, PyErr::from_value)
 }
@@ -29,10 +30,10 @@ fn make(py: Python<'_>, name: &str, fill: impl FnOnce(&Bound<'_, PyDict>) -> PyR
 pub(crate) fn issue(py: Python<'_>, issue: &Issue) -> PyResult<Py<PyAny>> {
     let place = issue.location.as_ref();
     let fields = (
-        &issue.key,
-        issue.problem.to_string(),
-        &issue.help,
-        place.map(|l| &l.name),
+        printable_line(&issue.key),
+        printable(&issue.problem.to_string()).into_owned(),
+        issue.help.as_deref().map(printable),
+        place.map(|l| printable_line(&l.name)),
         place.and_then(|l| l.line),
         place.and_then(|l| l.column),
     );

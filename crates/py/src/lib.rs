@@ -55,6 +55,12 @@ mod _core {
         py.detach(|| timeplane_cli::main(arguments))
     }
 
+    /// The text in one line, with what a terminal would obey escaped.
+    #[pyfunction]
+    fn printable_line(text: &str) -> String {
+        timeplane_model::printable_line(text).into_owned()
+    }
+
     /// Names of the schedulers that are built in.
     #[pyfunction]
     fn schedulers() -> Vec<String> {

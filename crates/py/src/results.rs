@@ -11,7 +11,10 @@ use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use timeplane_experiment::{ComparisonOptions, Context};
-use timeplane_results::{CompleteRun, Folder, Manifest, Metric, ResultsError, RunSummary, summary_batch, tables};
+use timeplane_model::printable;
+use timeplane_results::{
+    CheckedRuns, CompleteRun, Folder, Manifest, Metric, ResultsError, RunSummary, summary_batch, tables,
+};
 
 /// The completed runs of a results folder.
 #[pyclass(frozen, module = "timeplane._core")]
@@ -24,9 +27,10 @@ pub(crate) struct Results {
 }
 
 impl Results {
-    /// Reads the completed runs without locking the folder.
-    pub fn read(directory: &Path, keep: Option<Py<PyAny>>) -> Result<Self, ResultsError> {
-        let Folder { manifest, runs, .. } = Folder::read(directory)?;
+    /// Reads the completed runs without locking the folder. Files of `checked` runs are not checked
+    /// again.
+    pub fn read(directory: &Path, checked: &CheckedRuns, keep: Option<Py<PyAny>>) -> Result<Self, ResultsError> {
+        let Folder { manifest, runs, .. } = Folder::read_checked(directory, checked)?;
         let labels = Arc::new(labels(&runs));
         Ok(Self { directory: directory.to_owned(), manifest, runs, labels, keep: keep.map(Arc::new) })
     }
@@ -60,7 +64,8 @@ impl Results {
     #[staticmethod]
     #[pyo3(signature = (directory, keep=None))]
     fn open(py: Python<'_>, directory: PathBuf, keep: Option<Py<PyAny>>) -> PyResult<Self> {
-        Self::read(&directory, keep).map_err(|e| error::results(py, &e))
+        // Files are read and hashed: other threads of Python go on.
+        py.detach(|| Self::read(&directory, &CheckedRuns::default(), keep)).map_err(|e| error::results(py, &e))
     }
 
     /// The folder.
@@ -157,7 +162,7 @@ pub(crate) struct Comparison(pub timeplane_experiment::Comparison);
 impl Comparison {
     /// The comparison as text for a terminal of `width` columns.
     fn text(&self, width: usize) -> String {
-        self.0.to_text(width)
+        printable(&self.0.to_text(width)).into_owned()
     }
     /// Everything, as JSON text.
     fn json(&self) -> String {

@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use timeplane_experiment::{Options, PlannedRun, Progress};
+use timeplane_model::printable;
 use timeplane_results::{ResultsError, Store};
 use timeplane_scenario::PlanSpec;
 use timeplane_schedule::Schedulers;
@@ -63,15 +64,16 @@ fn is_python(loaded: &timeplane_scenario::Loaded, run: &PlannedRun, schedulers: 
     swept || plan.is_some_and(named)
 }
 
-/// Removes completed runs of schedulers written in Python, so that they are repeated.
+/// Removes completed runs of schedulers written in Python, so that they are repeated. That includes
+/// runs that a killed process has finished but not put in place.
 fn forget(
     loaded: &timeplane_scenario::Loaded,
     planned: &[PlannedRun],
     options: &Options,
     schedulers: &HashMap<String, Py<PyAny>>,
 ) -> Result<(), ResultsError> {
-    let stale: Vec<&PlannedRun> = planned.iter().filter(|p| p.complete && is_python(loaded, p, schedulers)).collect();
-    if stale.is_empty() {
+    let stale: Vec<&PlannedRun> = planned.iter().filter(|p| is_python(loaded, p, schedulers)).collect();
+    if stale.is_empty() || !options.results.join(loaded.name()).exists() {
         return Ok(());
     }
     let store = Store::open(&options.results, &loaded.name())?;
@@ -79,8 +81,8 @@ fn forget(
 }
 
 /// Warns the user. A filter may make an error of it.
-fn warn(py: Python<'_>, note: &str) -> PyResult<()> {
-    let note = CString::new(note).unwrap_or_default();
+pub(crate) fn warn(py: Python<'_>, note: &str) -> PyResult<()> {
+    let note = CString::new(&*printable(note)).unwrap_or_default();
     PyErr::warn(py, &py.get_type::<PyUserWarning>(), &note, 2)
 }
 
@@ -153,7 +155,11 @@ pub(crate) fn run(
                 cancel.store(true, Ordering::Relaxed);
             }
         }
-        (py.detach(|| worker.join()), stopped)
+        let outcome = py.detach(|| worker.join());
+        // Notes of the last moments.
+        let notes = std::mem::take(&mut state.lock().expect("no panic").notes);
+        let told = notes.iter().try_for_each(|note| warn(py, note));
+        (outcome, stopped.or_else(|| told.err()))
     });
     if let Some(error) = stopped.or_else(|| failure.take()) {
         return Err(error);
@@ -164,6 +170,6 @@ pub(crate) fn run(
     if let Some(progress) = &progress {
         tell(progress)?;
     }
-    let results = Results::read(&outcome.directory, keep).map_err(|e| error::results(py, &e))?;
+    let results = Results::read(&outcome.directory, &outcome.checked, keep).map_err(|e| error::results(py, &e))?;
     Ok((results, Comparison(outcome.comparison)))
 }

@@ -3,13 +3,14 @@
 
 use crate::error;
 use crate::results::{Comparison, Results};
+use crate::run::warn;
 use crate::scenario::Loaded;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use timeplane_experiment::{Costs, Experiment, Options, PlannedRun, Until};
+use timeplane_experiment::{Costs, Experiment, Options, PlannedRun, Progress, Until};
 use timeplane_sim::Simulator;
 
 /// Parses a rule such as `fct_mean=5%`.
@@ -54,8 +55,16 @@ impl Sweep {
         let scenario = &loaded.get().0;
         let points = scenario.points().map_err(|e| error::scenario(py, &e))?;
         let points = points.iter().map(|p| p.scenario.to_json().to_string()).collect();
-        let experiment = py.detach(|| Experiment::open(Simulator::default(), scenario, &options, &|_| {}));
+        let notes = Mutex::new(Vec::new());
+        let tell = |progress: Progress<'_>| {
+            if let Progress::Note(line) = progress {
+                notes.lock().unwrap_or_else(PoisonError::into_inner).push(line.to_owned());
+            }
+        };
+        let experiment = py.detach(|| Experiment::open(Simulator::default(), scenario, &options, &tell));
         let experiment = experiment.map_err(|e| error::batch(py, &e))?;
+        let notes = notes.into_inner().unwrap_or_else(PoisonError::into_inner);
+        notes.iter().try_for_each(|note| warn(py, note))?;
         let planned = experiment.planned().to_vec();
         let costs = Mutex::new(Costs::new(&planned));
         let base = scenario.base.clone();
@@ -117,7 +126,7 @@ impl Sweep {
     /// Compares the completed runs. `over` says that no more runs are wanted.
     fn conclude(&self, py: Python<'_>, over: bool, keep: Option<Py<PyAny>>) -> PyResult<(Results, Comparison)> {
         let outcome = py.detach(|| self.with(|e| e.conclude(over)))?.map_err(|e| error::batch(py, &e))?;
-        let results = Results::read(&outcome.directory, keep).map_err(|e| error::results(py, &e))?;
+        let results = Results::read(&outcome.directory, &outcome.checked, keep).map_err(|e| error::results(py, &e))?;
         Ok((results, Comparison(outcome.comparison)))
     }
 }

@@ -14,17 +14,14 @@ use arrow_cast::cast;
 use arrow_schema::ArrowError;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use numpy::PyArray1;
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
-use std::fs::File;
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::sync::Arc;
-
-/// Rows of a batch, as they are written.
-const BATCH: usize = timeplane_results::ROW_GROUP_ROWS;
+use timeplane_model::printable_line;
+use timeplane_results::{TableFile, TableRows, guarded};
 
 /// A column that names the run of a row: one value per run.
 #[derive(Clone, Debug)]
@@ -172,16 +169,18 @@ impl Table {
     fn count(&self) -> Result<usize, ArrowError> {
         match &self.rows {
             Rows::Memory(batch) => Ok(batch.num_rows()),
-            Rows::Files { parts, .. } => parts.iter().try_fold(0, |sum, part| {
-                let builder = ParquetRecordBatchReaderBuilder::try_new(open(part)?)?;
-                Ok(sum + builder.metadata().file_metadata().num_rows() as usize)
-            }),
+            Rows::Files { parts, .. } => parts.iter().try_fold(0, |sum, part| Ok(sum + open(part)?.rows() as usize)),
         }
     }
 }
 
-fn open(part: &Part) -> Result<File, ArrowError> {
-    File::open(&part.path).map_err(|e| ArrowError::IoError(format!("{}: {e}", part.path.display()), e))
+fn open(part: &Part) -> Result<TableFile, ArrowError> {
+    let opened = TableFile::open(&part.path);
+    opened.map_err(|e| ArrowError::IoError(format!("{}: {e}", part.path.display()), e))?.map_err(|e| broken(part, e))
+}
+
+fn broken(part: &Part, reason: impl Display) -> ArrowError {
+    ArrowError::ParquetError(format!("{}: {reason}", part.path.display()))
 }
 
 /// The files of several runs as one stream.
@@ -192,19 +191,23 @@ struct Chain {
     /// The only column to read.
     column: Option<usize>,
     next: usize,
-    current: Option<(usize, ParquetRecordBatchReader)>,
+    current: Option<TableRows>,
     _keep: Option<Arc<Py<PyAny>>>,
 }
 
 impl Chain {
-    fn open(&self, part: &Part) -> Result<ParquetRecordBatchReader, ArrowError> {
-        let builder = ParquetRecordBatchReaderBuilder::try_new(open(part)?)?.with_batch_size(BATCH);
-        let file = match self.column {
-            Some(c) => c.checked_sub(self.labels.len()).into_iter().collect(),
-            None => (0..builder.schema().fields().len()).collect::<Vec<_>>(),
-        };
-        let mask = ProjectionMask::roots(builder.parquet_schema(), file);
-        Ok(builder.with_projection(mask).build()?)
+    /// The rows of a part, of the columns that are not labels. They have the order of the file.
+    fn open(&self, part: &Part) -> Result<TableRows, ArrowError> {
+        let file = open(part)?;
+        let labels = if self.column.is_none() { self.labels.len() } else { 0 };
+        let is_label = self.column.is_some_and(|c| c < self.labels.len());
+        let fields = if is_label { &[][..] } else { &self.schema.fields()[labels..] };
+        let names: Vec<&str> = fields.iter().map(|f| f.name().as_str()).collect();
+        let places = file.places(&self.schema, &names).map_err(|e| broken(part, e))?;
+        if !places.is_sorted() {
+            return Err(broken(part, "its columns are in another order than this version's"));
+        }
+        file.read(&places, None).map_err(|e| broken(part, e))
     }
 
     fn label(&self, batch: &RecordBatch, run: usize) -> Result<RecordBatch, ArrowError> {
@@ -215,31 +218,37 @@ impl Chain {
         columns.extend(batch.columns().iter().cloned());
         RecordBatch::try_new(Arc::clone(&self.schema), columns)
     }
+
+    fn step(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
+        let parts = Arc::clone(&self.parts);
+        loop {
+            if let Some(rows) = &mut self.current {
+                let part = &parts[self.next - 1];
+                match rows.next() {
+                    Some(batch) => {
+                        let batch = batch.map_err(|e| broken(part, e))?;
+                        return self.label(&batch, part.run).map(Some).map_err(|e| broken(part, e));
+                    }
+                    None => self.current = None,
+                }
+            }
+            let Some(part) = parts.get(self.next) else { return Ok(None) };
+            self.next += 1;
+            self.current = Some(self.open(part)?);
+        }
+    }
 }
 
 impl Iterator for Chain {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            if let Some((run, reader)) = &mut self.current {
-                let run = *run;
-                match reader.next() {
-                    Some(batch) => return Some(batch.and_then(|b| self.label(&b, run))),
-                    None => self.current = None,
-                }
-            }
-            let parts = Arc::clone(&self.parts);
-            let part = parts.get(self.next)?;
-            self.next += 1;
-            match self.open(part) {
-                Ok(reader) => self.current = Some((part.run, reader)),
-                Err(e) => {
-                    self.next = parts.len();
-                    return Some(Err(e));
-                }
-            }
+        // C calls this through the Arrow stream, where a panic would abort Python.
+        let step = guarded(|| Ok(self.step())).unwrap_or_else(|e| Err(ArrowError::ParquetError(e)));
+        if step.is_err() {
+            (self.next, self.current) = (self.parts.len(), None);
         }
+        step.transpose()
     }
 }
 
@@ -278,7 +287,8 @@ impl Table {
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(format!("<table {}: {} rows of {}>", self.name, self.__len__(py)?, self.columns().join(", ")))
+        let columns = self.columns().join(", ");
+        Ok(printable_line(&format!("<table {}: {} rows of {columns}>", self.name, self.__len__(py)?)).into_owned())
     }
 
     /// One column as a numpy array: integers, booleans, floats (`nan` where a value is missing) or

@@ -17,6 +17,12 @@ pub enum ReportError {
         /// Their names, joined by "and".
         folders: String,
     },
+    /// Results without digests have numbers that no run can have.
+    #[error("results without digests: {reason}. Run the scenario again")]
+    Damaged {
+        /// What was found, as part of a sentence.
+        reason: String,
+    },
     /// The page cannot be written.
     #[error("cannot write {}: {source}. A previous page is unchanged", path.display())]
     Write {

@@ -28,7 +28,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use timeplane_experiment::{Comparison, ComparisonOptions, Context};
-use timeplane_results::{Bound, Folder, RunSummary};
+use timeplane_results::{Bound, FORMAT, Folder, RunSummary, guarded};
 
 /// The default limit of rows of the schedule, of queues and of air links: 512 hosts for 4,000
 /// slots.
@@ -52,6 +52,15 @@ impl ReportPage {
     /// # Errors
     /// If a table cannot be read, or no run is complete.
     pub fn new(folders: &[Folder], rows: usize) -> Result<Self, ReportError> {
+        if folders.iter().all(|folder| folder.manifest.format == FORMAT) {
+            return Self::make(folders, rows);
+        }
+        // Tables of an older layout have no digests. Damaged ones may have any numbers, which
+        // overflow in sums.
+        guarded(|| Ok(Self::make(folders, rows))).unwrap_or_else(|reason| Err(ReportError::Damaged { reason }))
+    }
+
+    fn make(folders: &[Folder], rows: usize) -> Result<Self, ReportError> {
         let summaries: Vec<RunSummary> = folders.iter().flat_map(|f| &f.runs).map(|r| r.summary.clone()).collect();
         if summaries.is_empty() {
             let names: Vec<String> = folders.iter().map(|f| f.directory.display().to_string()).collect();

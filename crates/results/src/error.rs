@@ -84,10 +84,9 @@ pub enum ResultsError {
         /// The folder.
         path: PathBuf,
     },
-    /// A file of a complete run is damaged: truncated, or changed after the run.
+    /// A file of a complete run is damaged: missing, truncated, or changed after the run.
     #[error(
-        "cannot read {}: {reason}. Remove the folder {} and run the same command again to repeat this run",
-        path.display(), path.parent().unwrap_or(path).display()
+        "damaged run: {}: {reason}. To make it anew, run the scenario again: {}", path.display(), command(path)
     )]
     BrokenRun {
         /// The file, in the folder of its run.
@@ -113,6 +112,18 @@ pub enum ResultsError {
     },
 }
 
+/// The command that repeats a damaged run, by a file of it: `ROOT/NAME/runs/KEY/FILE`.
+fn command(file: &Path) -> String {
+    let name = file.ancestors().nth(3).and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+    let root = file.ancestors().nth(4).filter(|root| !root.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // Results of a lab have its suffix; scenarios are named after their files.
+    let (command, name) = match name.strip_suffix("-live") {
+        Some(name) => ("timeplane live lab", name),
+        None => ("timeplane run", &*name),
+    };
+    format!("`{command} {name}.toml --results {}`", root.display())
+}
+
 impl ResultsError {
     pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
         match source.kind() {
@@ -129,6 +140,14 @@ impl ResultsError {
             };
         }
         Self::Table { path: path.to_owned(), reason: error.to_string() }
+    }
+
+    /// The file of a damaged run and what is wrong with it; the whole message of any other error.
+    pub fn damage(&self) -> String {
+        match self {
+            Self::BrokenRun { path, reason } => format!("{}: {reason}", path.display()),
+            other => other.to_string(),
+        }
     }
 
     /// Whether the cause is a full disk or quota. If so, no later run of the same command can

@@ -7,6 +7,7 @@
 //! - [`Store`]: the folder `results/NAME/`, which keeps completed runs, so that only missing runs
 //!   have to be run.
 //! - [`Folder`] and [`Columns`]: read the completed runs of a folder and their tables.
+//! - [`TableFile`]: reads one table, which may be damaged.
 //! - [`stats`]: percentiles, intervals, paired differences, equivalence.
 //! - [`Metric`]: the numbers of a run by which schemes are compared.
 //! - [`pcapng`] and [`timeline`]: write frames for Wireshark and timelines for Perfetto.
@@ -16,10 +17,16 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+#[expect(clippy::disallowed_methods, reason = "it reads results, on several cores")]
+mod digests;
 mod distribution;
 mod error;
+mod guard;
 mod human;
+#[expect(clippy::disallowed_methods, reason = "it tidies results")]
+mod leftovers;
 mod metric;
+mod page_headers;
 pub mod pcapng;
 mod perfetto;
 #[expect(clippy::disallowed_methods, reason = "it reads results")]
@@ -30,17 +37,21 @@ pub mod stats;
 mod store;
 mod student;
 mod summary;
+mod table_file;
 pub mod tables;
 pub mod timeline;
 
+pub use digests::CheckedRuns;
 pub use distribution::{Distribution, LowerBounds};
 pub use error::ResultsError;
+pub use guard::guarded;
 pub use human::{Quantity, show_relative};
 pub use metric::{Bound, Metric, Scope};
 pub use reader::{Columns, CompleteRun, Folder};
 pub use recorder::{ROW_GROUP_ROWS, Recorder, Table, Tables};
 pub use store::{FORMAT, Manifest, ManifestRun, PartialRun, Store, place, run_key};
 pub use summary::{ControlTotals, Counts, RunFacts, RunSummary, Summarizer, Tally, WindowSummary, summary_batch};
+pub use table_file::{TableFile, TableRows};
 pub use tables::{
     AirRow, CoflowRow, CollectiveRow, ControlRow, DropRow, FlowRow, LatencyRow, LinkRow, QueueRow, RateRow,
     ReceivedRow, RoundTripsRow, Row, RttRow, SignalRow, SlotRow, StepRow, TcpRow,

@@ -1,26 +1,24 @@
 //! Reads results folders and their tables without locks, so a folder can be read while a command
 //! writes to it. Runs in progress are left out.
 
+use crate::digests::{CheckedRuns, in_parallel};
 use crate::error::ResultsError;
 use crate::metric::Bound;
-use crate::store::{FORMAT, Manifest, ManifestRun, SUMMARY};
+use crate::store::{FORMAT, Manifest, ManifestRun, OLDEST_FORMAT};
 use crate::summary::RunSummary;
+use crate::table_file::TableFile;
 use crate::tables::Row;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type, UInt32Type, UInt64Type};
-use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchReader, StringArray};
+use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
 use arrow_schema::DataType;
 use arrow_select::concat::concat_batches;
 use indexmap::IndexMap;
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
-use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// A results folder and its completed runs.
 #[derive(Clone, Debug)]
@@ -49,11 +47,21 @@ pub struct CompleteRun {
 }
 
 impl Folder {
-    /// Reads the manifest and the summaries of the completed runs.
+    /// Reads the manifest and the summaries of the completed runs, and checks the digests of all
+    /// files of these runs. Runs of layout 3 have no digests and are not checked.
     ///
     /// # Errors
-    /// If the folder has no results or results of another layout, or a file cannot be read.
+    /// If the folder has no results or results of another layout, a run is damaged, or a file
+    /// cannot be read.
     pub fn read(directory: &Path) -> Result<Self, ResultsError> {
+        Self::read_checked(directory, &CheckedRuns::default())
+    }
+
+    /// As [`read`](Self::read), without checking runs that have been checked before.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn read_checked(directory: &Path, checked: &CheckedRuns) -> Result<Self, ResultsError> {
         let path = directory.join("manifest.json");
         let text = match fs::read(&path) {
             Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
@@ -65,22 +73,33 @@ impl Folder {
         let json: Value = serde_json::from_slice(&text).map_err(broken)?;
         // Checked first, because a manifest of another layout may have other keys.
         let format = &json["format"];
-        if *format != FORMAT {
+        let digests = *format == FORMAT;
+        if !digests && *format != OLDEST_FORMAT {
             let found = if format.is_null() { "without a number".to_owned() } else { format.to_string() };
             return Err(ResultsError::Format { path: directory.to_owned(), found, known: FORMAT });
         }
         let manifest: Manifest = serde_json::from_value(json).map_err(broken)?;
-        let mut runs = Vec::new();
-        for about in &manifest.runs {
-            let directory = directory.join("runs").join(&about.key);
-            if directory.join(SUMMARY).is_file() {
-                let summary: RunSummary = read_json(&directory)?;
-                let (scheme, point) = (about.scheme.clone(), about.point.clone());
-                // Runs are stored by key; this manifest may use other names for them.
-                let summary = RunSummary { scheme: scheme.clone(), point, ..summary };
-                runs.push(CompleteRun { directory, about: about.clone(), scheme, summary });
+        let keys: BTreeSet<&str> = manifest.runs.iter().map(|run| run.key.as_str()).collect();
+        let keys: Vec<&str> = keys.into_iter().collect();
+        let place = |key: &str| directory.join("runs").join(key);
+        let found = in_parallel(&keys, |key| {
+            let place = place(key);
+            place.is_dir().then(|| checked.verify(&place, key, digests))
+        });
+        let mut summaries = BTreeMap::new();
+        for (key, summary) in keys.into_iter().zip(found) {
+            if let Some(summary) = summary.transpose()? {
+                summaries.insert(key, summary);
             }
         }
+        let complete = |about: &ManifestRun| {
+            let summary = summaries.get(about.key.as_str())?.clone();
+            let (scheme, point) = (about.scheme.clone(), about.point.clone());
+            // Runs are stored by key; this manifest may use other names for them.
+            let summary = RunSummary { scheme: scheme.clone(), point, ..summary };
+            Some(CompleteRun { directory: place(&about.key), about: about.clone(), scheme, summary })
+        };
+        let runs = manifest.runs.iter().filter_map(complete).collect();
         let full = directory.canonicalize().map_err(|e| ResultsError::io("read", directory, e))?;
         let name = full.file_name().unwrap_or_default().to_string_lossy().into_owned();
         Ok(Self { directory: directory.to_owned(), name, manifest, runs })
@@ -136,27 +155,18 @@ impl Folder {
     }
 }
 
-fn read_json<T: DeserializeOwned>(run: &Path) -> Result<T, ResultsError> {
-    let path = run.join(SUMMARY);
-    let text = fs::read(&path).map_err(|e| ResultsError::io("read", &path, e))?;
-    serde_json::from_slice(&text).map_err(|e| ResultsError::BrokenRun { path, reason: e.to_string() })
-}
-
 fn broken(path: &Path, reason: String) -> ResultsError {
     ResultsError::BrokenRun { path: path.to_owned(), reason }
 }
 
-type Builder = ParquetRecordBatchReaderBuilder<File>;
-
-/// The file of a table and its metadata; `None` if it does not exist.
-fn open<R: Row>(run: &CompleteRun) -> Result<Option<(PathBuf, Builder)>, ResultsError> {
+/// The file of a table; `None` if it does not exist.
+fn open<R: Row>(run: &CompleteRun) -> Result<Option<(PathBuf, TableFile)>, ResultsError> {
     let path = run.directory.join(R::TABLE).with_extension("parquet");
-    let file = match File::open(&path) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-        file => file.map_err(|e| ResultsError::io("read", &path, e))?,
-    };
-    let builder = Builder::try_new(file).map_err(|e| broken(&path, e.to_string()))?;
-    Ok(Some((path, builder)))
+    match TableFile::open(&path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(ResultsError::io("read", &path, e)),
+        Ok(file) => file.map_err(|e| broken(&path, e)).map(|file| Some((path, file))),
+    }
 }
 
 /// Some columns of a table of a run, as declared in [`tables`](crate::tables).
@@ -171,9 +181,8 @@ impl Columns {
     /// # Errors
     /// If the file is damaged.
     pub fn count<R: Row>(run: &CompleteRun) -> Result<usize, ResultsError> {
-        let Some((path, builder)) = open::<R>(run)? else { return Ok(0) };
-        let rows = builder.metadata().file_metadata().num_rows();
-        usize::try_from(rows).map_err(|e| broken(&path, e.to_string()))
+        let Some((path, file)) = open::<R>(run)? else { return Ok(0) };
+        usize::try_from(file.rows()).map_err(|e| broken(&path, e.to_string()))
     }
 
     /// Reads these columns of a table, all rows or the first `most`; `None` if the run has no such
@@ -185,24 +194,13 @@ impl Columns {
     /// # Panics
     /// If `names` has a column that is not declared.
     pub fn read<R: Row>(run: &CompleteRun, names: &[&str], most: Option<usize>) -> Result<Option<Self>, ResultsError> {
-        let Some((path, builder)) = open::<R>(run)? else { return Ok(None) };
+        let Some((path, file)) = open::<R>(run)? else { return Ok(None) };
         let broken = |reason: String| broken(&path, reason);
-        let (declared, found) = (R::schema(), Arc::clone(builder.schema()));
-        let mut places = Vec::with_capacity(names.len());
-        for name in names {
-            let expected = declared.field_with_name(name).expect("a column of the table").data_type();
-            let place = found.index_of(name).ok().filter(|&i| found.field(i).data_type() == expected);
-            places.push(place.ok_or_else(|| {
-                let found = found.field_with_name(name).map_or("nothing".to_owned(), |f| f.data_type().to_string());
-                let reason = format!("the column `{name}` is {found}, this version reads {expected}");
-                ResultsError::Column { path: path.clone(), reason }
-            })?);
-        }
-        let mask = ProjectionMask::roots(builder.parquet_schema(), places.iter().copied());
-        let builder = builder.with_projection(mask).with_limit(most.unwrap_or(usize::MAX));
-        let reader = builder.build().map_err(|e| broken(e.to_string()))?;
-        let schema = reader.schema();
-        let batches = reader.collect::<Result<Vec<_>, _>>().map_err(|e| broken(e.to_string()))?;
+        let places = file.places(&R::schema(), names);
+        let places = places.map_err(|reason| ResultsError::Column { path: path.clone(), reason })?;
+        let rows = file.read(&places, most).map_err(broken)?;
+        let schema = rows.schema();
+        let batches = rows.collect::<Result<Vec<_>, _>>().map_err(broken)?;
         let batch = concat_batches(&schema, &batches).map_err(|e| broken(e.to_string()))?;
         Ok(Some(Self { batch }))
     }

@@ -10,9 +10,13 @@
 //! ```
 //!
 //! A run is written under another name and renamed when it is complete: even if a process is
-//! killed, `runs/KEY` is complete or does not exist.
+//! killed, `runs/KEY` is complete or does not exist. A run that was finished but not yet renamed is
+//! known by its digests, and the next process renames it. A run whose digests do not match its
+//! files is damaged: it counts as missing, and is replaced when it has been run again.
 
+use crate::digests::{self, CheckedRuns, FileDigest};
 use crate::error::ResultsError;
+use crate::leftovers;
 use crate::metric::Bound;
 use crate::recorder::writer_properties;
 use crate::summary::{RunSummary, summary_batch};
@@ -24,20 +28,23 @@ use indexmap::IndexMap;
 use parquet::arrow::ArrowWriter;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The layout of the folder. Folders of other layouts are rejected.
-pub const FORMAT: u32 = 3;
+/// The layout of the folder, which new results have.
+pub const FORMAT: u32 = 4;
+/// The oldest layout that can be read. In layout 3, runs have no digests.
+pub(crate) const OLDEST_FORMAT: u32 = 3;
 
 const MARKER: &str = ".timeplane-results";
 const MARKER_TEXT: &str = "timeplane results, layout ";
-const PARTIAL: &str = ".partial-";
+pub(crate) const PARTIAL: &str = ".partial-";
 pub(crate) const SUMMARY: &str = "summary.json";
-const KEY_LENGTH: usize = 16;
+pub(crate) const KEY_LENGTH: usize = 16;
 /// How long a lock may outlive the process that took it. A program that this process was starting
 /// when it was killed holds the lock as well, until it runs.
 const RELEASE: Duration = Duration::from_secs(5);
@@ -133,19 +140,21 @@ pub struct ManifestRun {
 #[derive(Debug)]
 pub struct Store {
     dir: PathBuf,
+    checked: CheckedRuns,
     /// Holds the lock.
     _marker: File,
 }
 
 impl Store {
-    /// Opens `root/name`, creates it if it is missing, and removes what killed runs have left.
+    /// Opens `root/name`, creates it if it is missing, and tidies up after killed processes:
+    /// finished runs get their final names, and unfinished runs and files are removed.
     ///
     /// # Errors
     /// If the name is invalid, the folder holds something else or results of another layout,
     /// another process writes to it, or the file system fails.
     pub fn open(root: &Path, name: &str) -> Result<Self, ResultsError> {
         let (store, locked) = Self::open_with(root, name, File::try_lock)?;
-        store.clean(locked)?;
+        leftovers::tidy(&store.dir, locked, &store.checked)?;
         Ok(store)
     }
 
@@ -190,7 +199,7 @@ impl Store {
         check_layout(&mut marker, &dir)?;
         let runs = dir.join("runs");
         fs::create_dir_all(&runs).map_err(|e| ResultsError::io("create", &runs, e))?;
-        Ok((Self { dir, _marker: marker }, locked))
+        Ok((Self { dir, checked: CheckedRuns::default(), _marker: marker }, locked))
     }
 
     /// `root/name`.
@@ -203,34 +212,50 @@ impl Store {
         self.dir.join("runs").join(key)
     }
 
-    /// Removes partial runs. With the lock, no other process has any. Without locks in the file
-    /// system, those of living processes stay.
-    fn clean(&self, locked: bool) -> Result<(), ResultsError> {
-        let runs = self.dir.join("runs");
-        for entry in fs::read_dir(&runs).map_err(|e| ResultsError::io("read", &runs, e))? {
-            let path = entry.map_err(|e| ResultsError::io("read", &runs, e))?.path();
-            let Some(pid) = path.file_name().and_then(|n| n.to_str()).and_then(partial_pid) else { continue };
-            if locked || !is_alive(pid) {
-                fs::remove_dir_all(&path).map_err(|e| ResultsError::io("remove", &path, e))?;
-            }
-        }
-        Ok(())
+    /// The runs whose files this process has checked or written, for [`Folder::read_checked`].
+    ///
+    /// [`Folder::read_checked`]: crate::Folder::read_checked
+    pub fn checked(&self) -> CheckedRuns {
+        self.checked.clone()
     }
 
-    /// Whether the run of this key is complete.
+    /// Whether the run of this key is complete and undamaged. The first call reads its files.
+    ///
+    /// # Errors
+    /// If the run is damaged, or cannot be read.
+    pub fn check(&self, key: &str) -> Result<bool, ResultsError> {
+        let dir = self.run_dir(key);
+        if !dir.is_dir() {
+            return Ok(false);
+        }
+        if self.checked.has(key) {
+            return Ok(dir.join(SUMMARY).is_file());
+        }
+        self.checked.verify(&dir, key, true).map(|_| true)
+    }
+
+    /// [Checks](Self::check) several runs at the same time, on all cores. A key may come more than
+    /// once.
+    pub fn check_all(&self, keys: &[&str]) -> Vec<Result<bool, ResultsError>> {
+        let unique: BTreeSet<&str> = keys.iter().copied().collect();
+        let unique: Vec<&str> = unique.into_iter().collect();
+        let found = digests::in_parallel(&unique, |key| self.check(key));
+        let mut found: BTreeMap<&str, Result<bool, ResultsError>> = unique.into_iter().zip(found).collect();
+        // Where a key comes again, only a damaged run is read again.
+        keys.iter().map(|key| found.remove(key).unwrap_or_else(|| self.check(key))).collect()
+    }
+
+    /// Whether the run of this key is complete and undamaged, see [`check`](Self::check).
     pub fn is_complete(&self, key: &str) -> bool {
-        self.run_dir(key).join(SUMMARY).is_file()
+        matches!(self.check(key), Ok(true))
     }
 
     /// The summary of a completed run.
     ///
     /// # Errors
-    /// If the run is incomplete or its summary cannot be read.
+    /// If the run is incomplete or damaged.
     pub fn summary(&self, key: &str) -> Result<RunSummary, ResultsError> {
-        let path = self.run_dir(key).join(SUMMARY);
-        let text = fs::read(&path).map_err(|e| ResultsError::io("read", &path, e))?;
-        let broken = |e: serde_json::Error| ResultsError::Broken { path: self.run_dir(key), reason: e.to_string() };
-        serde_json::from_slice(&text).map_err(broken)
+        self.checked.verify(&self.run_dir(key), key, true)
     }
 
     /// Starts a run: creates an empty folder for its tables. A run can be started twice; the first
@@ -239,19 +264,7 @@ impl Store {
     /// # Errors
     /// If the folder cannot be created.
     pub fn begin(&self, key: &str) -> Result<PartialRun, ResultsError> {
-        let mut attempt = 0;
-        loop {
-            let dir = self.partial_dir(key, attempt);
-            match fs::create_dir(&dir) {
-                Ok(()) => return Ok(PartialRun { dir, target: self.run_dir(key), done: false }),
-                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => attempt += 1,
-                Err(e) => return Err(ResultsError::io("create", &dir, e)),
-            }
-        }
-    }
-
-    fn partial_dir(&self, key: &str, attempt: u32) -> PathBuf {
-        self.dir.join("runs").join(format!("{PARTIAL}{key}-{}.{attempt}", std::process::id()))
+        PartialRun::begin(&self.dir.join("runs"), key, &self.checked)
     }
 
     /// Removes a run, complete or not.
@@ -259,13 +272,10 @@ impl Store {
     /// # Errors
     /// If the file system fails.
     pub fn remove(&self, key: &str) -> Result<(), ResultsError> {
-        let dir = self.run_dir(key);
-        if !dir.exists() {
+        if !self.run_dir(key).exists() {
             return Ok(());
         }
-        // Renamed first: a partly removed run never looks complete.
-        let away = self.begin(key)?;
-        fs::rename(&dir, away.dir.join("removed")).map_err(|e| ResultsError::io("remove", &dir, e))
+        self.begin(key)?.remove_target()
     }
 
     /// Replaces `manifest.json` atomically.
@@ -323,12 +333,32 @@ impl Store {
 /// it.
 #[derive(Debug)]
 pub struct PartialRun {
+    key: String,
     dir: PathBuf,
     target: PathBuf,
+    checked: CheckedRuns,
     done: bool,
 }
 
 impl PartialRun {
+    /// Creates an empty folder for a run in the folder of all runs.
+    fn begin(runs: &Path, key: &str, checked: &CheckedRuns) -> Result<Self, ResultsError> {
+        let mut attempt = 0;
+        loop {
+            let dir = runs.join(format!("{PARTIAL}{key}-{}.{attempt}", std::process::id()));
+            match fs::create_dir(&dir) {
+                Ok(()) => return Ok(Self::at(dir, runs, key, checked)),
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => attempt += 1,
+                Err(e) => return Err(ResultsError::io("create", &dir, e)),
+            }
+        }
+    }
+
+    /// The run in an existing folder `dir`, among all `runs`.
+    pub(crate) fn at(dir: PathBuf, runs: &Path, key: &str, checked: &CheckedRuns) -> Self {
+        Self { key: key.to_owned(), dir, target: runs.join(key), checked: checked.clone(), done: false }
+    }
+
     /// The folder for the run's tables, see [`Recorder::files`](crate::Recorder::files).
     pub fn dir(&self) -> &Path {
         &self.dir
@@ -344,25 +374,40 @@ impl PartialRun {
         place(vec![self])
     }
 
-    /// Writes the summary, the last file of a run before [`place`].
+    /// Writes the summary, the last file of a run before [`place`], with the digests of all files.
     ///
     /// # Errors
     /// If the file system fails.
     pub fn finish(&self, summary: &RunSummary) -> Result<(), ResultsError> {
+        let text = digests::seal(summary, &self.key, digests::of_files(&self.dir)?);
         let path = self.dir.join(SUMMARY);
-        fs::write(&path, to_json(summary)).map_err(|e| ResultsError::io("write", &path, e))
+        fs::write(&path, text).map_err(|e| ResultsError::io("write", &path, e))
     }
 
     /// Writes the [files](Self::files) of a run that another process has completed, before
     /// [`place`].
     ///
     /// # Errors
-    /// If a name is not a file name, the summary is missing, or the file system fails.
+    /// If a name is not a file name, the summary is missing, a file differs from its digest, or the
+    /// file system fails.
     pub fn adopt(&self, files: &[(String, Vec<u8>)]) -> Result<(), ResultsError> {
         let broken = |reason: String| ResultsError::Broken { path: self.target.clone(), reason };
         let summary = files.iter().find(|f| f.0 == SUMMARY).ok_or_else(|| broken(format!("no {SUMMARY} came")))?;
-        serde_json::from_slice::<RunSummary>(&summary.1).map_err(|e| broken(format!("its {SUMMARY}: {e}")))?;
+        let sealed = digests::unseal(&summary.1).map_err(|e| broken(format!("its {SUMMARY}: {e}")))?;
+        if !sealed.digest || sealed.run != self.key {
+            return Err(broken(format!("its {SUMMARY}: expected a digest, and the run {}", self.key)));
+        }
+        for (name, expected) in &sealed.files {
+            let found = files.iter().find(|f| f.0 == *name).map(|f| FileDigest::of(&f.1));
+            let differs = found.map_or(Some("it did not come".to_owned()), |found| found.differs(expected));
+            if let Some(reason) = differs {
+                return Err(broken(format!("its {name}: {reason}")));
+            }
+        }
         for (name, bytes) in files {
+            if name != SUMMARY && !sealed.files.contains_key(name) {
+                return Err(broken(format!("`{name}` is no file of the run")));
+            }
             if Path::new(name).file_name() != Some(name.as_ref()) {
                 return Err(broken(format!("`{name}` is no file's name")));
             }
@@ -392,14 +437,33 @@ impl PartialRun {
         entries.map_err(|e| ResultsError::io("read", &self.dir, e))
     }
 
-    /// Renames the run to its final name.
+    /// Renames the run to its final name. A damaged run of that name is replaced.
     fn rename(mut self) -> Result<(), ResultsError> {
-        match fs::rename(&self.dir, &self.target) {
-            Ok(()) => self.done = true,
-            Err(_) if self.target.join(SUMMARY).is_file() => {}
-            Err(e) => return Err(ResultsError::io("create", &self.target, e)),
+        // The summary is the last file, so that the run's digests are known then.
+        let finished = self.dir.join(SUMMARY).is_file();
+        let mut renamed = fs::rename(&self.dir, &self.target);
+        if renamed.is_err() && self.target.exists() {
+            if self.checked.verify(&self.target, &self.key, true).is_ok() {
+                return Ok(());
+            }
+            let runs = self.target.parent().unwrap_or(&self.target);
+            Self::begin(runs, &self.key, &self.checked)?.remove_target()?;
+            renamed = fs::rename(&self.dir, &self.target);
+        }
+        renamed.map_err(|e| ResultsError::io("create", &self.target, e))?;
+        self.done = true;
+        if finished {
+            self.checked.add(&self.key);
         }
         Ok(())
+    }
+
+    /// Removes the run of this key that is in its place, with this empty one. It is moved first: a
+    /// partly removed run never looks complete.
+    fn remove_target(self) -> Result<(), ResultsError> {
+        self.checked.remove(&self.key);
+        let moved = fs::rename(&self.target, self.dir.join("removed"));
+        moved.map_err(|e| ResultsError::io("remove", &self.target, e))
     }
 }
 
@@ -460,19 +524,6 @@ impl Drop for PartialRun {
     }
 }
 
-/// The pid in the name of a partial run, `.partial-KEY-PID.N`.
-fn partial_pid(name: &str) -> Option<u32> {
-    let (key, rest) = name.strip_prefix(PARTIAL)?.rsplit_once('-')?;
-    let (pid, _) = rest.split_once('.')?;
-    let is_key = key.len() == KEY_LENGTH && key.bytes().all(|b| b.is_ascii_hexdigit());
-    if is_key { pid.parse().ok() } else { None }
-}
-
-/// Whether a process lives on this machine; `true` if unknown.
-fn is_alive(pid: u32) -> bool {
-    !cfg!(target_os = "linux") || Path::new("/proc").join(pid.to_string()).exists()
-}
-
 fn refuse_strangers(dir: &Path) -> Result<(), ResultsError> {
     let mut found = Vec::new();
     for entry in fs::read_dir(dir).map_err(|e| ResultsError::io("read", dir, e))? {
@@ -502,7 +553,7 @@ fn lock(marker: &mut File, dir: &Path, by: fn(&File) -> Result<(), TryLockError>
             Err(TryLockError::Error(_)) => return Ok(false),
             Err(TryLockError::WouldBlock) => {
                 let holder = holder(marker);
-                if holder.is_none_or(is_alive) || began.elapsed() > RELEASE {
+                if holder.is_none_or(leftovers::is_alive) || began.elapsed() > RELEASE {
                     let holder = holder.map(|pid| format!(" (process {pid})")).unwrap_or_default();
                     return Err(ResultsError::Busy { path: dir.to_owned(), holder });
                 }
@@ -519,7 +570,7 @@ fn holder(marker: &mut File) -> Option<u32> {
     text.split_once("process ")?.1.trim().parse().ok()
 }
 
-/// Checks the layout in the marker and writes the current one with this process's id.
+/// Checks the layout in the marker, and writes the current one with this process's id.
 fn check_layout(marker: &mut File, dir: &Path) -> Result<(), ResultsError> {
     let path = dir.join(MARKER);
     let mut text = String::new();
@@ -527,7 +578,8 @@ fn check_layout(marker: &mut File, dir: &Path) -> Result<(), ResultsError> {
     // A process that was killed here leaves an empty marker.
     if let Some(first) = text.lines().next() {
         let layout = first.strip_prefix(MARKER_TEXT).unwrap_or(first);
-        if layout != FORMAT.to_string() {
+        // An older layout that can be read becomes this one: its runs count as damaged.
+        if !(OLDEST_FORMAT..=FORMAT).any(|known| layout == known.to_string()) {
             return Err(ResultsError::Format { path: dir.to_owned(), found: layout.to_owned(), known: FORMAT });
         }
     }

@@ -6,12 +6,12 @@
 
 use crate::error::ResultsError;
 use crate::perfetto::{TraceWriter, Track, Unit};
+use crate::table_file::TableFile;
 use crate::tables::{LinkRow, QueueRow, Row, SlotRow, TcpRow};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -176,7 +176,7 @@ impl Slots {
             }
             let name = format!("round {round} {what} {slot}: {pairs} pairs");
             let values = [(0, round as i64), (1, slot.into()), (4, start), (5, open)];
-            // A damaged table may hold any times.
+            // A table without a digest may have any numbers.
             let end = start.saturating_add(open);
             lanes.slice(trace, (start, end), category, &name, &values)?;
             if gap > 0 {
@@ -349,23 +349,19 @@ impl Columns<'_> {
 /// Reads a table of a run. A missing table has no rows.
 fn read<R: Row>(folder: &Path, mut each: impl FnMut(&Columns<'_>)) -> Result<(), ResultsError> {
     let path = folder.join(R::TABLE).with_extension("parquet");
-    let file = match File::open(&path) {
+    let broken = |reason: String| ResultsError::BrokenRun { path: path.clone(), reason };
+    let file = match TableFile::open(&path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
-        file => file.map_err(|e| ResultsError::io("read", &path, e))?,
+        file => file.map_err(|e| ResultsError::io("read", &path, e))?.map_err(broken)?,
     };
-    let broken = |reason: String| ResultsError::Broken { path: path.clone(), reason };
-    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|e| broken(e.to_string()))?;
     // A table of another version may have other columns.
     let known = R::schema();
-    let other = known
-        .fields()
-        .iter()
-        .find(|f| builder.schema().field_with_name(f.name()).map_or(true, |found| found.data_type() != f.data_type()));
-    if let Some(field) = other {
-        return Err(broken(format!("it has no column `{}` of this version's type", field.name())));
-    }
-    for batch in builder.build().map_err(|e| broken(e.to_string()))? {
-        each(&Columns(&batch.map_err(|e| broken(e.to_string()))?));
+    let names: Vec<&str> = known.fields().iter().map(|f| f.name().as_str()).collect();
+    let places = file.places(&known, &names);
+    let mut places = places.map_err(|reason| ResultsError::Column { path: path.clone(), reason })?;
+    places.sort_unstable();
+    for batch in file.read(&places, None).map_err(broken)? {
+        each(&Columns(&batch.map_err(broken)?));
     }
     Ok(())
 }

@@ -2,8 +2,8 @@
 //! compares them with the dark time of a plan, and the controller of circuits keeps to them.
 
 use crate::{CircuitsSpec, Interfaces};
-use timeplane_model::{Bytes, Duration, Fabric, HostId, LinkSpec};
-use timeplane_protocol::{Message, size};
+use timeplane_model::{Bytes, Duration, Fabric, HostId, LinkSpec, Rate};
+use timeplane_protocol::{Message, SLACK, size};
 use timeplane_schedule::circuits::CircuitTuning;
 
 impl CircuitsSpec {
@@ -40,6 +40,21 @@ impl CircuitsSpec {
         let schedule = Message::most_of_grants(configurations.min(others), grant);
         let rates = Message::most_of_rates(others * if self.acknowledgements > 0.0 { 2 } else { 1 });
         schedule.max(rates)
+    }
+
+    /// The part of a host's link that circuits leave, for a packet switch that has this rate for
+    /// each host: acknowledgements, requests that are not reported yet, and some slack.
+    pub fn reserved(&self, packet: Rate) -> Rate {
+        if self.limits && self.packets {
+            Rate::bps((packet.as_bps() as f64 * self.reserved_share()).ceil() as u64)
+        } else {
+            Rate::ZERO
+        }
+    }
+
+    /// The same as a share of the packet switch's rate.
+    pub(crate) fn reserved_share(&self) -> f64 {
+        self.acknowledgements + (1.0 - self.acknowledgements) * self.unreported + SLACK
     }
 
     /// Parameters of the scheduler.

@@ -5,7 +5,7 @@ use crate::document::Origin;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
-use timeplane_model::{FabricError, UnitError};
+use timeplane_model::{FabricError, UnitError, printable_line};
 
 /// A text that values come from: a scenario file, or one `--set`.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,7 +51,7 @@ impl Location {
 
 impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.name)?;
+        f.write_str(&printable_line(&self.name))?;
         match (self.line, self.column) {
             (Some(line), Some(column)) => write!(f, ":{line}:{column}"),
             _ => Ok(()),
@@ -151,7 +151,7 @@ impl fmt::Display for Issue {
         }
         let named = self.location.as_ref().is_some_and(|l| l.line.is_none() && l.name.contains(&self.key));
         if !self.key.is_empty() && !named {
-            write!(f, "{}: ", self.key)?;
+            write!(f, "{}: ", printable_line(&self.key))?;
         }
         write!(f, "{}", self.problem)
     }

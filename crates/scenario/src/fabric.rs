@@ -176,6 +176,14 @@ impl HybridSpec {
             circuit_uplinks: self.circuit_uplinks.unwrap_or(self.hosts_per_tor),
         }
     }
+
+    /// The packet switch's rate for one host; hosts of a rack with fewer wires than hosts share
+    /// them.
+    pub fn packet_share(&self) -> Rate {
+        let (shape, hosts) = (self.shape(), u64::from(self.hosts_per_tor.max(1)));
+        let wires = u64::from(shape.packet_uplinks).min(hosts);
+        Rate::bps(self.packet_rate.as_bps().saturating_mul(wires) / hosts)
+    }
 }
 
 /// One wire of a graph.

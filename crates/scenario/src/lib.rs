@@ -23,6 +23,8 @@ mod host;
 mod load;
 mod own_fabric;
 mod pause;
+#[expect(clippy::disallowed_methods, reason = "it reads preset files")]
+mod preset;
 mod proxy;
 mod radio;
 mod scheme;
@@ -48,6 +50,7 @@ pub use host::{HostLatency, HostSpec, HostTimes};
 pub use load::{Loaded, Point, split_override};
 pub use own_fabric::{OwnFabric, OwnSwitch};
 pub use pause::{Pause, PausedPackets};
+pub use preset::{Preset, PresetHost, PresetLatency};
 pub use proxy::ProxySpec;
 pub use radio::{
     Access, AirQueue, HandoverSpec, InOutage, Interference, LinkTraceSpec, OwnRadio, QueuedSpec, RadioLink, RadioSpec,

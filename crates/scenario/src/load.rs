@@ -5,13 +5,14 @@ use crate::Scenario;
 use crate::document::{Node, Origin, Value};
 use crate::error::{Issue, Location, Problem, ScenarioError, Source};
 use crate::shape::{Finding, Shape, join, one_of};
+use crate::{Preset, Scenario};
 use indexmap::IndexMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Larger files are rejected; a graph of 100,000 wires takes 4 MB.
-const LARGEST_FILE: u64 = 64 << 20;
+pub(crate) const LARGEST_FILE: u64 = 64 << 20;
 /// Maximum number of points of a sweep; more are probably a mistake.
 const MOST_POINTS: usize = 100_000;
 /// Keys that cannot be swept.
@@ -85,6 +86,22 @@ impl Loaded {
         let mut loaded = Self::from_str(&text, &name, base, overrides)?;
         loaded.path = Some(path.to_owned());
         Ok(loaded)
+    }
+
+    /// Reads a scenario file, and replaces what a [preset](Preset) has. Overrides apply on top of
+    /// it.
+    ///
+    /// # Errors
+    /// As [`from_file`](Self::from_file).
+    pub fn with_preset(
+        path: impl AsRef<Path>,
+        preset: &Preset,
+        overrides: &[(String, Vec<String>)],
+    ) -> Result<Self, ScenarioError> {
+        let plain = Self::from_file(&path, overrides)?;
+        let mut all = preset.overrides(&plain.scenario);
+        all.extend_from_slice(overrides);
+        Self::from_file(path, &all)
     }
 
     /// Reads a TOML text; messages use `name` instead of a file name.
@@ -283,7 +300,7 @@ pub fn split_override(text: &str) -> Result<(String, Vec<String>), String> {
     Ok((key.to_owned(), parts))
 }
 
-fn report(findings: Vec<Finding>, sources: &Arc<[Source]>) -> ScenarioError {
+pub(crate) fn report(findings: Vec<Finding>, sources: &Arc<[Source]>) -> ScenarioError {
     let issue = |f: Finding| Issue {
         location: Location::new(&f.origin, sources),
         key: f.key,

@@ -7,3 +7,4 @@ mod new;
 mod report;
 mod resume;
 mod scenarios;
+mod terminal;

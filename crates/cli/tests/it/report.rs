@@ -114,19 +114,34 @@ fn what_cannot_be_reported_is_said_and_leaves_the_page_before() {
     let flows = run.join("flows.parquet");
     let whole = fs::read(&flows).unwrap();
     fs::write(&flows, &whole[..whole.len() / 2]).unwrap();
-    let said = refused(&dir, &["report", "results/four"], 1);
-    assert!(said.contains("flows.parquet: ") && said.contains("Remove the folder results/four/runs/"), "{said}");
-    // What it advises helps.
-    fs::remove_dir_all(&run).unwrap();
+    let advice = "To make it anew, run the scenario again: `timeplane run four.toml --results results`";
+    for command in ["report", "compare", "trace"] {
+        let said = refused(&dir, &[command, "results/four"], 1);
+        assert!(said.contains("flows.parquet: it has ") && said.contains(advice), "{said}");
+    }
+    // What it advises helps: the run is repeated, with a line about it.
+    let repeated = timeplane(&dir, &["run", "four.toml", "--seeds", "1", "--results", "results"]);
+    let said = String::from_utf8(repeated.stderr).unwrap();
+    let about: Vec<&str> = said.lines().filter(|line| line.contains("is run again: ")).collect();
+    assert!(about.len() == 1 && about[0].contains("flows.parquet: it has "), "{said}");
+    assert!(said.contains("2 runs (1 complete before)"), "{said}");
+    assert_eq!(fs::read(&flows).unwrap(), whole);
+    // Edited numbers are found, too.
+    let summary = run.join("summary.json");
+    let text = fs::read_to_string(&summary).unwrap();
+    fs::write(&summary, text.replacen("\"retransmissions\": ", "\"retransmissions\": 1", 1)).unwrap();
+    let said = refused(&dir, &["compare", "results/four"], 1);
+    assert!(said.contains("summary.json: its digest is "), "{said}");
     answer(&dir, &["run", "four.toml", "--quiet", "--seeds", "1"]);
+    assert_eq!(fs::read_to_string(&summary).unwrap(), text);
     answer(&dir, &["report", "results/four"]);
     assert_eq!(fs::read(&page).unwrap(), before);
 
     let manifest = dir.join("results/four/manifest.json");
     let text = fs::read_to_string(&manifest).unwrap();
-    fs::write(&manifest, text.replacen("\"format\": 3", "\"format\": 7", 1)).unwrap();
+    fs::write(&manifest, text.replacen("\"format\": 4", "\"format\": 7", 1)).unwrap();
     let said = refused(&dir, &["report", "results/four"], 2);
-    assert!(said.contains("results/four has results of layout 7: expected layout 3"), "{said}");
+    assert!(said.contains("results/four has results of layout 7: expected layout 4"), "{said}");
     assert!(said.contains("Use the version of timeplane that wrote them"), "{said}");
     fs::write(&manifest, &text[..text.len() / 2]).unwrap();
     let said = refused(&dir, &["report", "results/four"], 1);

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// Twelve runs of some 100 ms, with tables of some 100 kB.
 const SCENARIO: &str = r#"
@@ -36,10 +36,14 @@ fn folder(name: &str) -> PathBuf {
     dir
 }
 
-/// The command in a folder, with results in `results` there.
+/// The command in a folder, with results in `results` there, and one run at a time.
 fn timeplane(dir: &Path, results: &str) -> Command {
+    timeplane_with(dir, results, "1")
+}
+
+fn timeplane_with(dir: &Path, results: &str, jobs: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_timeplane"));
-    command.current_dir(dir).args(["run", "sweep.toml", "--quiet", "--jobs", "1", "--results", results]);
+    command.current_dir(dir).args(["run", "sweep.toml", "--quiet", "--jobs", jobs, "--results", results]);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
@@ -103,6 +107,68 @@ fn a_killed_sweep_goes_on_to_the_same_files() {
     let resumed = timeplane(&dir, "killed").output().unwrap();
     assert!(resumed.status.success(), "{}", said(&resumed));
     assert_eq!(resumed.stdout, whole.stdout);
+    same(&dir.join("killed/sweep"), &dir.join("whole/sweep"));
+}
+
+/// Runs whose last file is written, by key, with when it was: those in their place, and those that
+/// wait for it.
+fn finished(results: &Path) -> [BTreeMap<String, SystemTime>; 2] {
+    let mut found = [BTreeMap::new(), BTreeMap::new()];
+    for entry in std::fs::read_dir(results.join("sweep/runs")).into_iter().flatten().flatten() {
+        let name = entry.file_name().into_string().unwrap();
+        // A file that is cut off does not end like this.
+        let summary = entry.path().join("summary.json");
+        let whole = std::fs::read_to_string(&summary).is_ok_and(|text| text.ends_with("\"\n}\n"));
+        if let Ok(about) = std::fs::metadata(&summary)
+            && whole
+        {
+            let waits = name.strip_prefix(".partial-").map(|rest| rest[..16].to_owned());
+            found[usize::from(waits.is_some())].insert(waits.unwrap_or(name), about.modified().unwrap());
+        }
+    }
+    found
+}
+
+#[test]
+fn many_kills_lose_no_finished_run() {
+    let dir = folder("kills");
+    let many = SCENARIO.replace("20 ms", "1 ms").replace("seeds = 6", "seeds = 100");
+    std::fs::write(dir.join("sweep.toml"), many).unwrap();
+    let whole = timeplane(&dir, "whole").output().unwrap();
+    assert!(whole.status.success(), "{}", said(&whole));
+    let results = dir.join("killed");
+    let (mut kills, mut waited, mut most) = (0, 0, 0);
+    loop {
+        let before = finished(&results);
+        let mut child = timeplane_with(&dir, "killed", "2").spawn().unwrap();
+        // Each kill comes after a few more runs, and at another moment of a group.
+        let wanted = before[0].len() + before[1].len() + 3 + kills % 7;
+        let ended = loop {
+            if child.try_wait().unwrap().is_some() {
+                break true;
+            }
+            let now = finished(&results);
+            if now[0].len() + now[1].len() >= wanted {
+                break false;
+            }
+            std::thread::sleep(Duration::from_millis(1 + kills as u64 % 5));
+        };
+        if ended {
+            break;
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        kills += 1;
+        let now = finished(&results);
+        // What was finished before has not been run again.
+        for (key, when) in before.iter().flatten() {
+            assert_eq!(now[0].get(key), Some(when), "{key}, after {kills} kills");
+        }
+        waited += now[1].len();
+        most = most.max(now[1].len());
+    }
+    println!("{kills} kills: {waited} finished runs were not in their place, up to {most} at once; 0 lost");
+    assert!(kills >= 5, "{kills}");
     same(&dir.join("killed/sweep"), &dir.join("whole/sweep"));
 }
 

@@ -2,7 +2,7 @@
 //! appears only where the table needs it.
 
 use super::{Comparison, Line, SharedTraffic, UNFINISHED_SHARE};
-use timeplane_model::Duration;
+use timeplane_model::{Duration, printable_line};
 use timeplane_results::Counts;
 
 /// What the metrics of a prefix mean.
@@ -40,7 +40,7 @@ impl Comparison {
             ));
         }
         notes.extend(self.missing_notes());
-        notes
+        notes.iter().map(|note| printable_line(note).into_owned()).collect()
     }
 
     fn interval_note(&self) -> String {

@@ -4,6 +4,7 @@
 use super::{Cell, Comparison, Line};
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use std::ops::Range;
+use timeplane_model::printable_line;
 use timeplane_results::{Counts, show_relative};
 
 impl Comparison {
@@ -46,7 +47,8 @@ impl Comparison {
         let counts: [(&str, Get); 2] = [("unfinished flows", |l| l.flows), ("unfinished coflows", |l| l.coflows)];
         let counts = counts.map(|(head, of)| (head, of, self.lines.iter().any(|l| of(l).unfinished > 0)));
         let counts = || counts.iter().filter(|(.., any)| *any);
-        let mut head: Vec<String> = self.keys.iter().map(|key| self.short(key)).collect();
+        let name = |text: &str| printable_line(text).into_owned();
+        let mut head: Vec<String> = self.keys.iter().map(|key| name(&self.short(key))).collect();
         head.push("scheme".to_owned());
         head.extend(self.metrics.iter().map(|m| m.label().to_owned()));
         head.extend(counts().map(|(head, ..)| (*head).to_owned()));
@@ -58,11 +60,11 @@ impl Comparison {
                 rows.push(vec![String::new(); width]);
             }
             for (i, line) in group.iter().enumerate() {
-                let value = |key| line.point.get(key).filter(|_| i == 0).cloned().unwrap_or_default();
+                let value = |key| line.point.get(key).filter(|_| i == 0).map(|v| name(v)).unwrap_or_default();
                 let mut row: Vec<String> = self.keys.iter().map(value).collect();
                 let differs = line.cells.iter().any(|c| c.difference.is_some());
-                let second = if differs { format!("\n  vs {}", self.baseline) } else { String::new() };
-                row.push(format!("{}{second}", line.scheme));
+                let second = if differs { format!("\n  vs {}", name(&self.baseline)) } else { String::new() };
+                row.push(format!("{}{second}", name(&line.scheme)));
                 row.extend(line.cells.iter().map(|cell| cell.show()));
                 row.extend(counts().map(|(_, of, _)| format!("{} of {}", of(line).unfinished, of(line).measured)));
                 rows.push(row);
@@ -72,7 +74,7 @@ impl Comparison {
                     continue;
                 };
                 let mut row = vec![String::new(); width];
-                row[self.keys.len()] = format!("bound: {}", bound.label);
+                row[self.keys.len()] = format!("bound: {}", name(&bound.label));
                 for (cell, metric) in row[self.keys.len() + 1..].iter_mut().zip(&self.metrics) {
                     if *metric == bound.metric {
                         *cell = metric.quantity().show(*value, None);

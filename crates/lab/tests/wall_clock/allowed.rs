@@ -6,8 +6,8 @@ use nix::sys::socket::getsockopt;
 use nix::{getsockopt_impl, libc, sockopt_impl};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration as Wait, Instant};
 use timeplane_lab::fabric::host_ip;
 use timeplane_live::gate::{SafeState, Scope};
@@ -20,11 +20,15 @@ mod option {
         TcpInfo, GetOnly, libc::IPPROTO_TCP, libc::TCP_INFO, libc::tcp_info);
 }
 
-/// Takes connections at a port of a host and says back what they say, until the test ends.
-fn echo(host: &Namespace, port: u16) {
+/// Takes connections at a port of a host and says back what they say, until the test ends. Returns
+/// the connections so far.
+fn echo(host: &Namespace, port: u16) -> Arc<Mutex<Vec<TcpStream>>> {
     let listener = host.enter(|| TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).unwrap()).unwrap();
+    let taken = Arc::<Mutex<Vec<TcpStream>>>::default();
+    let taken_by_thread = Arc::clone(&taken);
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
+            taken_by_thread.lock().unwrap().push(stream.try_clone().unwrap());
             std::thread::spawn(move || {
                 let mut stream = stream;
                 let _ = stream.set_nodelay(true);
@@ -34,9 +38,11 @@ fn echo(host: &Namespace, port: u16) {
                         return;
                     }
                 }
+                let _ = stream.shutdown(std::net::Shutdown::Write);
             });
         }
     });
+    taken
 }
 
 /// A connection as somebody has it who types: a byte every 2 ms, and its echo.
@@ -84,23 +90,21 @@ impl Typing {
     fn sent(&self) -> u64 {
         self.sent.load(Relaxed)
     }
-    /// How many bytes there were, the longest silence, and how often the kernel has sent one again.
-    fn end(mut self) -> (u64, Wait, u32) {
+    /// How many bytes there were, and the longest silence. The connection stays.
+    fn end(mut self) -> (u64, Wait, TcpStream) {
         self.stop.store(true, Relaxed);
         self.writer.take().map_or(Ok(()), |w| w.join()).unwrap();
         let (read, longest) = self.reader.take().map(|r| r.join().unwrap()).unwrap();
         assert_eq!(read, self.sent(), "every byte came back");
-        let info = getsockopt(&self.stream, option::TcpInfo).unwrap();
-        (read, longest, info.tcpi_total_retrans)
+        (read, longest, self.stream)
     }
 }
 
-/// Retransmission timeouts of all connections of a host, of its kernel.
-fn timeouts(host: &Namespace) -> u64 {
-    let text = host.enter(|| std::fs::read_to_string("/proc/thread-self/net/netstat").unwrap()).unwrap();
-    let mut lines = text.lines().filter(|l| l.starts_with("TcpExt:"));
-    let (names, values) = (lines.next().unwrap().split(' '), lines.next().unwrap().split(' '));
-    names.zip(values).find(|(name, _)| *name == "TCPTimeouts").unwrap().1.parse().unwrap()
+/// How many segments an end has sent again, and how many of them had arrived already, as the other
+/// end says (RFC 2883).
+fn sent_again(end: &TcpStream) -> (u32, u32) {
+    let info = getsockopt(end, option::TcpInfo).unwrap();
+    (info.tcpi_total_retrans, info.tcpi_dsack_dups)
 }
 
 /// Whether a connection to the port that is not allowed comes about.
@@ -130,9 +134,8 @@ fn ssh_and_arp_never_stop_where_all_other_traffic_waits() {
         p.safe = SafeState::Closed;
     });
     let to = |host: u16, port: u16| SocketAddr::from((host_ip(host), port));
-    echo(&lab.hosts.fabric().hosts()[1], 22);
+    let echoing = echo(&lab.hosts.fabric().hosts()[1], 22);
     echo(&lab.hosts.fabric().hosts()[1], 8080);
-    let before = [0, 1].map(|h| timeouts(&lab.hosts.fabric().hosts()[h]));
     let typing = Typing::start(&lab.hosts.fabric().hosts()[0], to(1, 22));
     let typed = |most: u64, what: &str| {
         let from = typing.sent();
@@ -163,10 +166,15 @@ fn ssh_and_arp_never_stop_where_all_other_traffic_waits() {
     }
     typed(400, "typing without agents");
     stopped(&lab, "without agents");
-    let (bytes, longest, again) = typing.end();
-    println!("{bytes} bytes and their echoes, longest silence {longest:?}, {again} segments sent again");
-    for (host, before) in [0, 1].into_iter().zip(before) {
-        assert_eq!(timeouts(&lab.hosts.fabric().hosts()[host]) - before, 0, "retransmission timeouts of host {host}");
+    let (bytes, longest, typed) = typing.end();
+    println!("{bytes} bytes and their echoes, longest silence {longest:?}");
+    // A busy machine is late, and TCP sends again what has arrived. What a gate stops has not.
+    for (end, at) in [(typed, "typing"), (echoing.lock().unwrap()[0].try_clone().unwrap(), "echoing")] {
+        until("all that was sent again had arrived", Wait::from_secs(10), || {
+            let (again, arrived) = sent_again(&end);
+            again <= arrived
+        });
+        println!("{at}: segments sent again, and those of them that had arrived: {:?}", sent_again(&end));
     }
 
     // What agents have left behind is taken away.

@@ -7,13 +7,19 @@
 
 mod agents;
 mod allowed;
+mod attacks;
+mod calibrate;
 mod circuits;
 mod common;
 mod encodings;
+mod epochs;
+mod faults;
+mod floods;
 mod forgers;
 mod init;
 mod interfaces;
 mod late;
+mod mtu;
 mod observer;
 mod programs;
 mod proxy;

@@ -2,8 +2,9 @@
 //! of agents agree with what programs say.
 
 use crate::common::place::PROGRAM;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use timeplane_lab::unmodified::{HEADERS, Lab};
+use timeplane_lab::unmodified::{HEADERS, Lab, PLANS};
 use timeplane_live::agent::Snapshot;
 
 const BYTES: u64 = 1_500_000;
@@ -55,6 +56,43 @@ fn programs_work_under(plan: &str) {
     if let Some(circuits) = lab.hosts.circuits() {
         let sum = circuits.seen(lab.hosts.fabric()).unwrap().sum();
         assert!(sum.dark == 0 && sum.unconnected == 0 && sum.forwarded > 0, "{sum:?}");
+    }
+}
+
+/// A controller needs raw frames for signals, and BPF if it sets a circuit switch. Without any other
+/// capability it plans slots, rates and circuits, and programs get their bytes across.
+#[test]
+fn controllers_plan_without_other_capabilities() {
+    let _turn = crate::turn();
+    for plan in PLANS {
+        let name = format!("tpcap{}{}", &plan[..1], std::process::id());
+        let scratch = std::env::temp_dir().join(format!("{name}-program"));
+        std::fs::create_dir_all(&scratch).unwrap();
+        let (program, kept) = (scratch.join("program"), scratch.join("kept"));
+        let more = if plan == "circuits" { ",+bpf" } else { "" };
+        let script = format!(
+            "#!/bin/sh\n[ \"$1\" = controller ] || exec {PROGRAM} \"$@\"\n\
+             exec setpriv --bounding-set -all,+net_raw{more} --no-new-privs \
+             sh -c 'grep CapBnd /proc/self/status > {kept}; exec {PROGRAM} \"$@\"' sh \"$@\"\n",
+            kept = kept.display()
+        );
+        std::fs::write(&program, script).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let mut lab = Lab::start(&program, &name, plan).unwrap_or_else(|e| panic!("{e}"));
+        let text = std::fs::read_to_string(&kept).unwrap();
+        let bits = u64::from_str_radix(text.split_whitespace().nth(1).unwrap(), 16).unwrap();
+        // NET_RAW is 13, and BPF 39.
+        assert_eq!(bits, 1 << 13 | if plan == "circuits" { 1 << 39 } else { 0 });
+        let echo = lab.echo(100_000).unwrap_or_else(|e| panic!("{plan}: {e}"));
+        assert_eq!(echo.bytes, 100_000, "{plan}");
+        lab.hosts.stop();
+        let counters = lab.hosts.controller_counters(0).unwrap();
+        println!("{plan}: {counters:?}");
+        let planned = if plan == "rates" { "grants" } else { "slots" };
+        assert!(counters[planned] > 0, "{counters:?}");
+        assert_eq!((counters["signals_lost"], counters["retunes_failed"]), (0, 0));
+        assert_eq!(counters["retunes"] > 0, plan == "circuits");
+        let _ = std::fs::remove_dir_all(&scratch);
     }
 }
 

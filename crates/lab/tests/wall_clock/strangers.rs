@@ -377,7 +377,8 @@ fn strangers_at_the_demand_channel_are_refused_and_counted() {
     assert!(matches!(next(), Event::Joined { .. }));
     for (host, why) in [(0, "the certificate of `host-9` is not valid for host 0"), (9, "unknown host 9")] {
         let mac = host_mac(2).to_string();
-        let hello = Note::Hello(Hello { host, epoch: u32::MAX, mac, ip: None, key: "00".repeat(16), secret: None });
+        let hello =
+            Note::Hello(Hello { host, epoch: u32::MAX, mac, ip: None, key: "00".repeat(16), secret: None, mtu: None });
         client.send(Record::Note(serde_json::to_value(hello).unwrap())).unwrap();
         let Event::Note { note, .. } = next() else { panic!("no note") };
         let Ok(Note::Refused(text)) = serde_json::from_value(note) else { panic!("not refused") };

@@ -2,19 +2,12 @@
 //! no two packets meet at a receiver.
 
 use crate::common::{Lab, Traffic, pairs, until};
-use nix::cmsg_space;
-use nix::sys::socket::{
-    ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt, sockopt::ReceiveTimestampns,
-};
-use nix::sys::time::TimeSpec;
-use std::io::IoSliceMut;
-use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration as Wait;
+use timeplane_lab::captures::Stamped;
 use timeplane_lab::fabric::{host_mac, host_port};
-use timeplane_live::packet_socket::{ALL_ETHER_TYPES, PacketSocket};
 use timeplane_model::Duration;
 use timeplane_protocol::wire::{DataHeader, DataKind};
 
@@ -64,13 +57,13 @@ impl Stamps {
     fn start(lab: &Lab) -> Self {
         let (stop, seen) = (Arc::<AtomicBool>::default(), Arc::<Mutex<Vec<Seen>>>::default());
         let at_port = |from: u16| {
-            let open = || PacketSocket::open(&host_port(from), ALL_ETHER_TYPES).unwrap();
+            let open = || Stamped::open(&host_port(from)).unwrap();
             let socket = lab.hosts.fabric().switch().enter(open).unwrap();
-            setsockopt(&socket.as_fd(), ReceiveTimestampns, &true).unwrap();
             let (stop, seen) = (Arc::clone(&stop), Arc::clone(&seen));
             std::thread::spawn(move || {
                 while !stop.load(Relaxed) && socket.wait(Duration::from_ms(20)).is_ok() {
-                    while let Some((at, frame)) = receive(&socket) {
+                    while let Some((at, frame)) = socket.receive() {
+                        let at = Wait::from_nanos(at);
                         let Ok((header, _)) = DataHeader::parse(&frame) else { continue };
                         let to = (0..HOSTS).find(|h| host_mac(*h) == header.destination);
                         if let (DataKind::Stream, Some(to)) = (header.kind, to) {
@@ -92,21 +85,6 @@ impl Stamps {
         seen.sort_by_key(|s| s.at);
         seen
     }
-}
-
-fn receive(socket: &PacketSocket) -> Option<(Wait, Vec<u8>)> {
-    let mut frame = vec![0; 1514];
-    let mut control = cmsg_space!(TimeSpec);
-    let mut parts = [IoSliceMut::new(&mut frame)];
-    let fd = socket.as_fd().as_raw_fd();
-    let got = recvmsg::<SockaddrStorage>(fd, &mut parts, Some(&mut control), MsgFlags::empty()).ok()?;
-    let stamp = got.cmsgs().unwrap().find_map(|c| match c {
-        ControlMessageOwned::ScmTimestampns(at) => Some(Wait::from(at)),
-        _ => None,
-    });
-    let bytes = got.bytes;
-    frame.truncate(bytes);
-    Some((stamp.expect("the kernel stamps all frames"), frame))
 }
 
 /// The least time between two frames that follow each other at a station, and how many are closer

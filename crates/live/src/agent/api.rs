@@ -35,11 +35,13 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::net::Shutdown;
+use std::ops::{Deref, DerefMut};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
 use std::thread::JoinHandle;
 
 /// Maximum number of open connections.
@@ -48,10 +50,7 @@ pub const MAX_CONNECTIONS: usize = 1024;
 /// State shared by the agent's loop and the threads of connections.
 #[derive(Debug)]
 pub struct Shared {
-    /// All streams of the host.
-    pub streams: Mutex<Streams>,
-    /// Notified by the loop after frames were sent, acknowledged or received.
-    pub changed: Condvar,
+    streams: Mutex<Streams>,
     /// Wakes the loop when programs have given it work. It does not block.
     pub wake: EventFd,
     /// The agent's public state as JSON, for status requests. The loop renews it.
@@ -65,12 +64,12 @@ impl Shared {
     /// If no file descriptor is left.
     pub fn new(streams: Streams) -> io::Result<Arc<Self>> {
         let wake = EventFd::from_value_and_flags(0, EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
-        Ok(Arc::new(Self { streams: Mutex::new(streams), changed: Condvar::new(), wake, shown: Mutex::default() }))
+        Ok(Arc::new(Self { streams: Mutex::new(streams), wake, shown: Mutex::default() }))
     }
 
     /// Locks the streams, even if a thread has panicked.
-    pub fn lock(&self) -> MutexGuard<'_, Streams> {
-        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn lock(&self) -> Locked<'_> {
+        Locked { streams: Some(self.streams.lock().unwrap_or_else(PoisonError::into_inner)) }
     }
 
     /// Calls a function with the streams, and wakes the loop if necessary.
@@ -86,6 +85,36 @@ impl Shared {
             let _ = self.wake.write(1);
         }
         result
+    }
+}
+
+/// The locked streams of a host. Once they are unlocked, the programs wake whose streams have
+/// changed.
+#[derive(Debug)]
+pub struct Locked<'a> {
+    /// `None` only while the value is dropped.
+    streams: Option<MutexGuard<'a, Streams>>,
+}
+
+impl Deref for Locked<'_> {
+    type Target = Streams;
+    fn deref(&self) -> &Streams {
+        self.streams.as_ref().expect("it is locked until it is dropped")
+    }
+}
+
+impl DerefMut for Locked<'_> {
+    fn deref_mut(&mut self) -> &mut Streams {
+        self.streams.as_mut().expect("it is locked until it is dropped")
+    }
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        let woken = self.take_woken();
+        // Who wakes needs the lock.
+        self.streams = None;
+        woken.into_iter().for_each(Waker::wake);
     }
 }
 

@@ -7,38 +7,42 @@
 //! own slot and disturbs no other host.
 
 mod absence;
+mod batch;
 mod clocks;
 mod joining;
 mod link;
 mod opening;
+mod sending;
 mod setup;
 mod timeslots;
 
-pub use link::{ip_of, mac_of};
+pub use link::{ip_of, mac_of, usable_mtu};
 pub use setup::{AgentConfig, AgentError, random_bytes};
 
 use super::pace::Pace;
 use super::presence::Presence;
 use super::refusals::Refusals;
 use super::shown::{AgentCounters, Snapshot};
-use super::{Shared, Streams};
+use super::{Attention, Locked, Shared};
 use crate::channel::{Client, Event as ChannelEvent, Record};
 use crate::clock;
-use crate::gate::{Gate, GateConfig, SafeState};
+use crate::gate::{Gate, GateConfig};
 use crate::notes::{Counts, Note, Welcome};
-use crate::packet_socket::{Frames, PacketSocket, Stop};
+use crate::packet_socket::{BATCH, Frames, PacketSocket, Stop};
 use crate::seldom::Seldom;
 use crate::service::{self, Pulse};
-use crate::timed::{self, Inbox};
+use crate::timed::{self, Inbox, Readable};
+use crate::tokens::{Allowance, Tokens};
+use batch::Batch;
 use clocks::Clocks;
 use link::Interface;
 use opening::OpenQueue;
 use setup::sockets;
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, UdpSocket};
-use std::ops::Range;
 use std::os::fd::AsFd;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use timeplane_model::{Duration, HostId, Rate, Time};
 use timeplane_protocol::wire::{Control, Heard, PORT, SignalEncoding};
 use timeplane_protocol::{Address, Agent, Grants, HostAgent, HostCounters, Input, Message, Output, Pfc, Rates};
@@ -57,6 +61,8 @@ pub struct LiveAgent {
     _port: Option<UdpSocket>,
     data: PacketSocket,
     shared: Arc<Shared>,
+    /// State of the streams when the controllers last heard of new backlog.
+    attention: Attention,
     inbox: Arc<Inbox<(usize, ChannelEvent)>>,
     controllers: Vec<Client>,
     /// Called with the number of joined hosts whenever a controller reports it.
@@ -71,20 +77,29 @@ pub struct LiveAgent {
     welcome: Option<Welcome>,
     /// Which hosts are there, by what controllers say.
     presence: Presence,
+    /// Controllers that refuse this host, by place.
+    refused: BTreeMap<usize, joining::Refused>,
+    /// Limit of reports of changed queues, and whether one waits for it.
+    reports: Tokens,
+    changed: bool,
     open: Vec<OpenQueue>,
     /// Pace of the host's link.
     link: Pace,
     /// When the last message or signal of a controller arrived.
     heard: Time,
+    /// When a message last renewed the gate's lease.
+    renewed: Time,
     /// Number of plain PFC frames received, which serves as their sequence number.
     plain: u64,
     ruling: u32,
+    /// A newer epoch of this host, which a controller knows.
+    outranked: Option<u32>,
     clocks: Clocks,
     counters: Arc<AgentCounters>,
     out: Vec<Output>,
     received: Frames,
     signals: Frames,
-    batch: Vec<Vec<u8>>,
+    batch: Batch,
     repairs: Vec<Vec<u8>>,
     packets: Option<OnPacket>,
     pulse: Pulse,
@@ -96,8 +111,15 @@ pub struct LiveAgent {
     refusals: Refusals,
 }
 
-/// Number of frames that are passed to the interface at once.
-const BATCH: usize = 16;
+/// How often changed queues are reported, which programs may change much more often. Controllers
+/// read up to [`messages`](crate::channel::Timing::messages) of a host.
+const REPORTS: Allowance = Allowance { per_second: 2000, burst: 100 };
+/// Places of the descriptors that the loop waits for: messages of controllers, frames of data, work
+/// of programs, and from [`CONTROL`] on the sockets of signals.
+const INBOX: usize = 0;
+const DATA: usize = 1;
+const WAKE: usize = 2;
+const CONTROL: usize = 3;
 
 impl LiveAgent {
     /// Creates an agent in the network namespace of this thread, and attaches its gate, closed. The
@@ -118,14 +140,19 @@ impl LiveAgent {
         let port = in_datagrams.then(|| UdpSocket::bind((Ipv4Addr::UNSPECIFIED, PORT))).transpose();
         let port = port.map_err(AgentError::io(&format!("UDP port {PORT}")))?;
         let gate = Gate::attach(&config.gate)?;
+        let (mtu, attention) = {
+            let streams = shared.lock();
+            (streams.config().mtu, streams.attention())
+        };
         Ok(Self {
-            interface: Interface::new(index),
+            interface: Interface::new(index, mtu),
             troubles: Seldom::default(),
             on_mtu: None,
             gate,
             control,
             _port: port,
             data,
+            attention,
             shared,
             inbox,
             controllers,
@@ -133,17 +160,22 @@ impl LiveAgent {
             agent: None,
             welcome: None,
             presence: Presence::default(),
+            refused: BTreeMap::new(),
+            reports: Tokens::new(REPORTS),
+            changed: false,
             open: Vec::new(),
             link: Pace::new(clock::now(), Rate::gbps(400)),
             heard: Time::ZERO,
+            renewed: Time::ZERO,
             plain: 0,
             ruling: 0,
+            outranked: None,
             clocks: Clocks::default(),
             counters: Arc::default(),
             out: Vec::new(),
             received: Frames::new(1514),
             signals: Frames::new(1514),
-            batch: (0..BATCH).map(|_| Vec::with_capacity(1514)).collect(),
+            batch: Batch::new(),
             repairs: Vec::new(),
             packets: None,
             pulse: Pulse::new(),
@@ -244,7 +276,7 @@ impl LiveAgent {
         self.agent.as_ref().map(|a| *a.counters())
     }
 
-    fn streams(shared: &Shared) -> MutexGuard<'_, Streams> {
+    fn streams(shared: &Shared) -> Locked<'_> {
         shared.lock()
     }
 
@@ -259,29 +291,44 @@ impl LiveAgent {
             tracing::warn!("no real-time priority (CAP_SYS_NICE): slots may start late");
         }
         let io = AgentError::io;
+        let mut readable = Readable::ANY;
         while !stop.is_set() {
             self.pulse.beat();
             self.publish();
             self.look_at_interface()?;
-            if let Err(e) = self.hear_signals()
+            if let Err(e) = self.hear_signals(readable)
                 && !self.survives(&e)
             {
                 return Err(io("receiving signals")(e));
             }
-            for (controller, event) in self.inbox.drain() {
-                self.hear(controller, event);
+            if readable.has(INBOX) {
+                let mut events = self.inbox.drain();
+                while let Some((controller, event)) = events.pop_front() {
+                    // Rates are totals: a late agent needs the newest ones only.
+                    let newer = |(from, later): &(usize, ChannelEvent)| *from == controller && is_rates(later);
+                    if !(is_rates(&event) && events.iter().any(newer)) {
+                        self.hear(controller, event);
+                    }
+                }
+            }
+            if let Some(known) = self.outranked {
+                return Err(AgentError::Outranked { known });
             }
             self.end_absent();
+            self.greet_again();
             self.ask_clocks();
-            if let Err(e) = self.receive()
+            if readable.has(DATA)
+                && let Err(e) = self.receive()
                 && !self.survives(&e)
             {
                 return Err(io("receiving")(e));
             }
-            if self.shared.wake.read().is_ok() {
+            self.changed |= readable.has(WAKE) && self.shared.wake.read().is_ok() && self.has_new_backlog();
+            let now = clock::now();
+            if self.changed && self.reports.take(now) {
+                self.changed = false;
                 self.tell(Input::Changed, None);
             }
-            let now = clock::now();
             if self.agent.as_ref().and_then(|a| a.deadline()).is_some_and(|d| d <= now) {
                 self.tell(Input::Due, None);
             }
@@ -292,12 +339,11 @@ impl LiveAgent {
             let agent = self.agent.as_ref().and_then(|a| a.deadline());
             let most = now.saturating_add(Duration::from_ms(50));
             let slot = self.next_timeslot().map(|slot| slot.saturating_add(timeslots::SPIN * -1));
-            let until = [streams, agent, next, slot].into_iter().flatten().fold(most, Time::min);
-            if until > now {
-                let mut readable = vec![self.inbox.as_fd(), self.data.as_fd(), self.shared.wake.as_fd()];
-                readable.extend(self.control.iter().map(AsFd::as_fd));
-                timed::wait(until, &readable).map_err(io("waiting"))?;
-            }
+            let changed = self.changed.then(|| self.reports.ready());
+            let until = [streams, agent, next, slot, changed].into_iter().flatten().fold(most, Time::min);
+            let mut awaited = vec![self.inbox.as_fd(), self.data.as_fd(), self.shared.wake.as_fd()];
+            awaited.extend(self.control.iter().map(AsFd::as_fd));
+            readable = timed::wait(until, &awaited).map_err(io("waiting"))?;
             if let Some(slot) = self.next_timeslot() {
                 timed::spin(slot, timeslots::SPIN);
             }
@@ -305,14 +351,19 @@ impl LiveAgent {
         Ok(())
     }
 
-    fn hear_signals(&mut self) -> std::io::Result<()> {
+    fn hear_signals(&mut self, readable: Readable) -> std::io::Result<()> {
         let mut frames = std::mem::take(&mut self.signals);
         let mut heard = Ok(());
-        for socket in 0..self.control.len() {
+        for socket in (0..self.control.len()).filter(|&socket| readable.has(CONTROL + socket)) {
             loop {
                 match self.control[socket].receive_batch(&mut frames) {
-                    Ok(0) => break,
-                    Ok(_) => frames.iter().for_each(|frame| self.signal(frame)),
+                    Ok(count) => {
+                        frames.iter().for_each(|frame| self.signal(frame));
+                        // The next wait tells if more has come.
+                        if count < BATCH {
+                            break;
+                        }
+                    }
                     Err(e) => {
                         heard = Err(e);
                         break;
@@ -356,10 +407,12 @@ impl LiveAgent {
             ChannelEvent::Joined { .. } => {
                 self.counters.joined.fetch_add(1, Relaxed);
                 self.clocks.forget(controller);
+                self.refused.remove(&controller);
                 self.greet(controller);
             }
             ChannelEvent::Note { note, .. } => match serde_json::from_value(note) {
                 Ok(Note::Welcome(welcome)) => {
+                    self.refused.remove(&controller);
                     self.presence.told(
                         clock::now(),
                         controller,
@@ -367,9 +420,10 @@ impl LiveAgent {
                     );
                     self.welcome(controller, welcome);
                 }
-                Ok(Note::Refused(why)) => self.troubles.say(clock::now(), |more| {
-                    tracing::error!("controller {controller} refuses this host: {why}{more}");
-                }),
+                Ok(Note::Refused(why)) => self.refused(controller, why),
+                Ok(Note::Epoch(known)) => {
+                    self.outranked = self.outranked.max(Some(known).filter(|known| *known >= self.config.epoch));
+                }
                 Ok(Note::Told(told)) => self.told_clock(controller, told),
                 Ok(Note::Hello(_) | Note::Counts(_) | Note::Ask(_)) | Err(_) => {
                     self.counters.malformed.fetch_add(1, Relaxed);
@@ -378,8 +432,12 @@ impl LiveAgent {
             ChannelEvent::Control { sent_at, control: Control::Message(mut message), .. } => {
                 let now = clock::now();
                 self.heard = now;
-                if let Err(e) = self.gate.renew(self.config.gate.lease) {
-                    self.troubles.say(clock::now(), |more| tracing::warn!("{e}{more}"));
+                // Messages may be many more than a lease needs.
+                if now - self.renewed > self.config.gate.lease / RENEWALS {
+                    self.renewed = now;
+                    if let Err(e) = self.gate.renew(self.config.gate.lease) {
+                        self.troubles.say(clock::now(), |more| tracing::warn!("{e}{more}"));
+                    }
                 }
                 if let Message::Grants(Grants { epoch, .. }) | Message::Rates(Rates { epoch, .. }) = &message {
                     self.plans_in(controller, *epoch);
@@ -404,6 +462,15 @@ impl LiveAgent {
                 });
             }
         }
+    }
+
+    /// Whether a destination has got backlog since the last call. Programs also wake the loop for
+    /// earlier deadlines, for example when they read.
+    fn has_new_backlog(&mut self) -> bool {
+        let streams = Self::streams(&self.shared);
+        let has = streams.has_new_backlog(self.attention);
+        self.attention = streams.attention();
+        has
     }
 
     /// Passes an input to the agent and carries out its outputs. `class` is the class that a signal
@@ -480,9 +547,7 @@ impl LiveAgent {
     fn receive(&mut self) -> std::io::Result<()> {
         // Not longer: signals must not wait behind data.
         for _ in 0..4 {
-            if self.data.receive_batch(&mut self.received)? == 0 {
-                return Ok(());
-            }
+            let count = self.data.receive_batch(&mut self.received)?;
             let now = clock::now();
             let mut streams = Self::streams(&self.shared);
             for frame in self.received.iter() {
@@ -499,173 +564,25 @@ impl LiveAgent {
                 }
             }
             drop(streams);
-            self.shared.changed.notify_all();
+            // The next wait tells if more has come.
+            if count < BATCH {
+                return Ok(());
+            }
         }
         self.counters.overrun.fetch_add(u64::from(self.data.lost()?), Relaxed);
         Ok(())
     }
-
-    /// Whether frames leave without slots because all controllers have been silent for a lease.
-    fn abandoned(&self, now: Time) -> bool {
-        self.config.gate.safe == SafeState::Open && now - self.heard > self.config.gate.lease
-    }
-
-    /// Sends the frames that open queues may send. Returns when to call again.
-    fn send(&mut self) -> std::io::Result<Option<Time>> {
-        let mut now = clock::now();
-        let expired = self.open.len();
-        self.open.retain(|o| o.until > now);
-        if self.open.len() < expired && self.open.is_empty() {
-            self.link.stop(now);
-        }
-        if self.open.is_empty() && self.abandoned(now) {
-            let waiting = Self::streams(&self.shared).backlog();
-            self.link.start(now);
-            let until = now.saturating_add(Duration::from_ms(1));
-            self.open.extend(waiting.iter().map(|&(destination, _)| OpenQueue::unscheduled(destination, until)));
-        }
-        if self.interface.retry_at > now && !self.open.is_empty() {
-            return Ok(Some(self.interface.retry_at));
-        }
-        let mut next: Option<Time> = None;
-        let mut at = 0;
-        while at < self.open.len() {
-            let (count, sent) = self.fill(now, at);
-            if count == 0 && self.open[at].packets.is_some() {
-                // It has sent what it may, or has nothing to send.
-                at += 1;
-                continue;
-            }
-            if count == 0 {
-                // Queues with a pace of their own are many and slow, so they are served together,
-                // not at each queue's next frame.
-                let together = self.open[at].pace.as_ref().map(|p| p.ready().max(now.saturating_add(Pace::DEPTH / 4)));
-                let waits = [Some(self.link.ready()), together];
-                let ready = waits.into_iter().flatten().max().filter(|r| *r > now);
-                if let Some(ready) = ready
-                    .filter(|_| Self::streams(&self.shared).backlog().iter().any(|b| b.0 == self.open[at].destination))
-                {
-                    next = Some(next.map_or(ready, |n| n.min(ready)));
-                }
-                at += 1;
-                continue;
-            }
-            let abandoned = self.abandoned(now);
-            let batch = self.data.send_batch(&self.batch[..count])?;
-            self.count_sent(at, batch.sent, abandoned);
-            let back = batch.sent..count;
-            if !back.is_empty() {
-                self.take_back(at, back.clone(), sent);
-                let Some(again) = self.stopped(now, at, back.len() as u64, batch.stop) else { continue };
-                next = Some(next.map_or(again, |n| n.min(again)));
-                at += 1;
-                continue;
-            }
-            self.unhindered();
-            now = clock::now();
-            // Signals that have arrived meanwhile are read before the next batch. Rates need
-            // none, and each of their queues sends a frame or two at a time, so one call serves
-            // them all.
-            if count < BATCH && (self.open.len() == 1 || !self.open[at].is_slot()) {
-                continue;
-            }
-            next = Some(now);
-            break;
-        }
-        self.shared.changed.notify_all();
-        Ok(next)
-    }
-
-    /// Handles frames of an open queue that did not leave. Returns when to try again; `None` if the
-    /// queue is closed, and removed.
-    fn stopped(&mut self, now: Time, at: usize, frames: u64, stop: Option<Stop>) -> Option<Time> {
-        match stop {
-            Some(Stop::Refused) => {
-                // The kernel has obeyed a signal that this thread has not yet read.
-                self.counters.too_late.fetch_add(frames, Relaxed);
-                // A rate remains in force until the next one.
-                if self.open[at].is_slot() {
-                    self.open.swap_remove(at);
-                    if self.open.is_empty() {
-                        self.link.stop(now);
-                    }
-                    return None;
-                }
-                if let Some(pace) = &mut self.open[at].pace {
-                    pace.refused(now);
-                }
-            }
-            Some(stop @ (Stop::TooLong | Stop::Down | Stop::Gone)) => return Some(self.hindered(stop)),
-            Some(Stop::Full) | None => {}
-        }
-        Some(now.saturating_add(Duration::from_us(200)))
-    }
-
-    /// Counts frames of an open queue that the interface has taken: the first `sent` of the batch.
-    fn count_sent(&self, at: usize, sent: usize, abandoned: bool) {
-        let frames = &self.batch[..sent];
-        let wire: u64 = frames.iter().map(|f| wire_bytes(f.len())).sum();
-        self.counters.frames.fetch_add(sent as u64, Relaxed);
-        self.counters.wire_bytes.fetch_add(wire, Relaxed);
-        self.counters.sent_bytes.fetch_add(packet_bytes(frames), Relaxed);
-        if self.open[at].by_circuit() {
-            self.counters.circuit_frames.fetch_add(sent as u64, Relaxed);
-            self.counters.circuit_wire_bytes.fetch_add(wire, Relaxed);
-        }
-        if abandoned {
-            self.counters.unscheduled.fetch_add(sent as u64, Relaxed);
-        }
-    }
-
-    /// Returns frames that the interface has not taken to their streams, the last one first.
-    fn take_back(&mut self, at: usize, frames: Range<usize>, sent: Vec<super::Sent>) {
-        let mut streams = Self::streams(&self.shared);
-        let sent = sent.into_iter().skip(frames.start);
-        for (frame, sent) in self.batch[frames].iter().zip(sent).rev() {
-            let wire = wire_bytes(frame.len());
-            self.link.give_back(wire);
-            if let Some(pace) = &mut self.open[at].pace {
-                pace.give_back(wire);
-            }
-            if let Some(packets) = &mut self.open[at].packets {
-                *packets += 1;
-            }
-            streams.unsent(sent, frame);
-        }
-    }
-
-    /// Fills the batch with frames of an open queue, as many as the queue, the link and the batch
-    /// allow. Returns their number and their origins.
-    fn fill(&mut self, now: Time, at: usize) -> (usize, Vec<super::Sent>) {
-        let open = &mut self.open[at];
-        let mut sent = Vec::new();
-        let mut streams = Self::streams(&self.shared);
-        while sent.len() < BATCH && now < open.until {
-            let allowed = match open.packets {
-                // A timeslot is longer than its packets.
-                Some(packets) => packets > 0,
-                None => open.pace.as_ref().is_none_or(|p| p.allows(now)) && self.link.allows(now),
-            };
-            if !allowed {
-                break;
-            }
-            let most = open.bytes.unwrap_or(u64::MAX);
-            let frame = &mut self.batch[sent.len()];
-            let Some(one) = streams.next_frame(now, open.destination, open.class_field(), most, frame) else { break };
-            let wire = wire_bytes(frame.len());
-            self.link.take(now, wire);
-            if let Some(pace) = &mut open.pace {
-                pace.take(now, wire);
-            }
-            open.bytes = open.bytes.map(|b| b.saturating_sub(wire));
-            open.packets = open.packets.map(|p| p - 1);
-            sent.push(one);
-        }
-        (sent.len(), sent)
-    }
 }
 
 const ETHER_TYPE_IPV4: u16 = 0x0800;
+
+/// How often messages of controllers renew a lease during its length.
+const RENEWALS: i64 = 16;
+
+/// Whether an event brings new rates.
+fn is_rates(event: &ChannelEvent) -> bool {
+    matches!(event, ChannelEvent::Control { control: Control::Message(Message::Rates(_)), .. })
+}
 
 /// Bytes on the wire of a frame, with preamble, FCS and inter-frame gap; at least 84.
 fn wire_bytes(frame: usize) -> u64 {

@@ -10,10 +10,11 @@ mod presence;
 mod refusals;
 mod shown;
 pub mod streams;
+mod too_long;
 pub mod tun;
 
-pub use api::{Api, Shared};
-pub use daemon::{AgentConfig, AgentError, LiveAgent, ip_of, mac_of, random_bytes};
+pub use api::{Api, Locked, Shared};
+pub use daemon::{AgentConfig, AgentError, LiveAgent, ip_of, mac_of, random_bytes, usable_mtu};
 pub use pace::Pace;
 pub use shown::{AgentCounters, Snapshot};
 pub use streams::*;

@@ -4,10 +4,13 @@
 //! Packets wait in the agent in front of the gate, never in a kernel queue behind a closed gate.
 //! TCP tolerates slots of 20 ms this way, but stalls behind a paused token bucket.
 
+use super::too_long::{TooLong, handle};
 use super::{LiveAgent, Shared};
+use crate::clock;
 use crate::config::TunTable;
 use crate::daemons::Failure;
 use crate::service::Stop;
+use crate::tokens::{Allowance, Tokens};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::net::Ipv4Addr;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -44,7 +47,8 @@ fn destination(packet: &[u8], network: Ipv4Addr) -> Option<HostId> {
 /// If the interface cannot be created.
 pub fn start(table: &TunTable, host: HostId, shared: Arc<Shared>, agent: &mut LiveAgent) -> Result<Tun, Failure> {
     let network = table.network;
-    // With header and tag of a data frame a packet must fit a frame.
+    // With header and tag of a data frame a packet must fit a frame. The kernel's TCP makes its
+    // segments as long.
     let mtu = u16::try_from(shared.lock().config().max_payload()).unwrap_or(u16::MAX);
     let device = DeviceBuilder::new()
         .name(&table.name)
@@ -74,17 +78,52 @@ pub fn start(table: &TunTable, host: HostId, shared: Arc<Shared>, agent: &mut Li
     Ok(Tun { stop, reader: Some(reader) })
 }
 
+/// How often senders are told that their packets are too long.
+const ANSWERS: Allowance = Allowance { per_second: 1000, burst: 100 };
+
+/// Queues a packet for a host. One that is too long for the host's interface is fragmented, or its
+/// sender gets the answer that is returned. The kernel does the same for the MTU of the TUN
+/// interface, but does not know those of other hosts.
+fn push(shared: &Shared, to: HostId, packet: &[u8], answers: &mut Tokens) -> Option<Vec<u8>> {
+    shared.with(|streams| {
+        let most = streams.max_payload(to) as usize;
+        let too_long = if packet.len() > most { handle(packet, most) } else { TooLong::Dropped };
+        match too_long {
+            TooLong::Fragments(all) => {
+                streams.count_too_long(true);
+                for fragment in all {
+                    streams.push_packet(to, &fragment);
+                }
+                None
+            }
+            TooLong::Answer(answer) if answers.take(clock::now()) => {
+                streams.count_too_long(false);
+                Some(answer)
+            }
+            // Where its queue is full, or no frame is as long, it is counted there.
+            TooLong::Answer(_) | TooLong::Dropped => {
+                streams.push_packet(to, packet);
+                None
+            }
+        }
+    })
+}
+
 fn read(device: &SyncDevice, network: Ipv4Addr, shared: &Shared, stop: &Stop) -> std::io::Result<()> {
     let mut packet = [0; 2048];
+    let mut answers = Tokens::new(ANSWERS);
     // SAFETY: the device lives for as long as this function runs.
     let fd = unsafe { BorrowedFd::borrow_raw(device.as_raw_fd()) };
     while !stop.is_set() {
         match device.recv(&mut packet) {
             Ok(length) => {
+                let packet = &packet[..length];
                 // Multicast and IPv6 have no destination here.
-                let Some(to) = destination(&packet[..length], network) else { continue };
-                // Where its queue is full it is counted there.
-                shared.with(|streams| streams.push_packet(to, &packet[..length]));
+                let Some(to) = destination(packet, network) else { continue };
+                if let Some(answer) = push(shared, to, packet, &mut answers) {
+                    // The kernel drops it if it has no room.
+                    let _ = device.send(&answer);
+                }
             }
             Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {
                 poll(&mut [PollFd::new(fd, PollFlags::POLLIN)], PollTimeout::from(100u8))?;

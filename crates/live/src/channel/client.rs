@@ -6,8 +6,11 @@ use super::counters::Counting;
 use super::outbox::Outbox;
 use super::pump::{Received, pump};
 use super::{ChannelError, Counters, Event, PeerId, Record, SendError, Timing, wait};
+use crate::agent::random_bytes;
 use crate::keys::{Identity, check_name, peer_name};
 use crate::thread::Background;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rustls::pki_types::ServerName;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -125,32 +128,85 @@ impl Shared {
     }
 }
 
+/// Keeps a connection for ever.
 async fn connect_again(server: SocketAddr, name: ServerName<'static>, identity: Identity, shared: Arc<Shared>) {
-    let timing = shared.timing;
-    let (mut pause, mut number) = (timing.first_pause, 0);
+    let mut random = Xoshiro256PlusPlus::from_seed(random_bytes().unwrap_or([7; 32]));
+    let (mut pauses, mut number) = (Pauses::new(shared.timing), 0);
     loop {
         let began = Instant::now();
         Counting::count(&shared.counting.connections);
-        let why = connection(server, &name, &identity, &shared, PeerId(number)).await;
+        let (taken, why) = connection(server, &name, &identity, &shared, PeerId(number)).await;
         number += 1;
         shared.trouble(server, why);
-        // One that held for a while was a good one. Who takes us and throws us out at once is not
-        // asked every 50 ms.
-        if began.elapsed() >= wait(timing.longest_pause) {
-            pause = timing.first_pause;
-        }
-        sleep(wait(pause)).await;
-        pause = longer(pause, &timing);
+        let lasted = Duration::from_ps(i64::try_from(began.elapsed().as_nanos()).unwrap_or(i64::MAX / 1000) * 1000);
+        sleep(wait(pauses.next(taken.then_some(lasted), random.next_u32()))).await;
     }
 }
 
-fn longer(pause: Duration, timing: &Timing) -> Duration {
-    Duration::from_ps(pause.as_ps().saturating_mul(2)).min(timing.longest_pause)
+/// How long a client waits before it connects again.
+///
+/// A server that is away is asked all the time, so that its return is noticed within a round or
+/// two. One that takes connections and ends them is asked ever less. Pauses are random, so that the
+/// hosts of a network do not return all at once.
+#[derive(Clone, Copy, Debug)]
+struct Pauses {
+    timing: Timing,
+    /// After the next connection that the server ends.
+    next: Duration,
 }
 
-/// From its beginning to its end; why it ended.
+impl Pauses {
+    fn new(timing: Timing) -> Self {
+        Self { timing, next: timing.first_pause }
+    }
+
+    /// The pause after a connection that the server took for so long, or `None` if it was away.
+    /// `random` is uniform.
+    fn next(&mut self, lasted: Option<Duration>, random: u32) -> Duration {
+        let most = match lasted {
+            None => self.timing.away_pause,
+            // It most likely restarts.
+            Some(lasted) if lasted >= self.timing.good_after => {
+                self.next = self.timing.first_pause;
+                self.timing.away_pause
+            }
+            Some(_) => {
+                let pause = self.next;
+                self.next = (pause * 2).min(self.timing.longest_pause);
+                pause
+            }
+        };
+        let half = most.as_ps() / 2;
+        Duration::from_ps(half + (i128::from(half) * i128::from(random) / i128::from(u32::MAX)) as i64)
+    }
+}
+
+/// From its beginning to its end: whether the server took it, and why it ended.
 async fn connection(
     server: SocketAddr,
+    name: &ServerName<'static>,
+    identity: &Identity,
+    shared: &Shared,
+    peer: PeerId,
+) -> (bool, String) {
+    let counting = &shared.counting;
+    let stream = match timeout(wait(shared.timing.connect), TcpStream::connect(server)).await {
+        Ok(Ok(stream)) => stream,
+        Ok(Err(e)) => {
+            Counting::count(&counting.failed);
+            return (false, e.to_string());
+        }
+        Err(_) => {
+            Counting::count(&counting.failed);
+            return (false, format!("no answer within {:?}", wait(shared.timing.connect)));
+        }
+    };
+    (true, taken(stream, name, identity, shared, peer).await)
+}
+
+/// A connection that the server has taken, to its end; why it ended.
+async fn taken(
+    stream: TcpStream,
     name: &ServerName<'static>,
     identity: &Identity,
     shared: &Shared,
@@ -158,7 +214,6 @@ async fn connection(
 ) -> String {
     let counting = &shared.counting;
     let handshake = async {
-        let stream = TcpStream::connect(server).await.map_err(|e| (&counting.failed, e))?;
         stream.set_nodelay(true).map_err(|e| (&counting.failed, e))?;
         // The keys as they are now: they may have been renewed.
         let tls = TlsConnector::from(identity.client_config());
@@ -201,9 +256,11 @@ async fn connection(
         }
         Received::Note(note) => (shared.on_event)(Event::Note { peer, note }),
         Received::Control { sent_at, control } => (shared.on_event)(Event::Control { peer, sent_at, control }),
+        // Nobody limits servers.
+        Received::TooMuch => {}
     };
     let why = tokio::select! {
-        why = pump(stream, &outbox, &shared.timing, counting, hear) => why,
+        why = pump(stream, &outbox, &shared.timing, counting, None, hear) => why,
         why = identity.refuses(chain) => why,
     };
     outbox.close(&why);
@@ -214,4 +271,27 @@ async fn connection(
         Counting::count(&counting.refused);
     }
     why
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_is_away_is_asked_all_the_time_and_one_that_refuses_ever_less() {
+        let timing = Timing::default();
+        let mut pauses = Pauses::new(timing);
+        let ms = Duration::from_ms;
+        for random in [0, 1, u32::MAX / 2, u32::MAX] {
+            let pause = pauses.next(None, random);
+            assert!(timing.away_pause / 2 <= pause && pause <= timing.away_pause, "{pause}");
+        }
+        let refused: Vec<Duration> = (0..8).map(|_| pauses.next(Some(ms(3)), u32::MAX)).collect();
+        assert_eq!(refused, [50, 100, 200, 400, 800, 1600, 2000, 2000].map(ms));
+        assert_eq!(pauses.next(None, u32::MAX), timing.away_pause, "it restarts");
+        assert_eq!(pauses.next(Some(ms(3)), 0), ms(1000), "but it refused before");
+        // A connection that was good ends at the server's restart.
+        assert_eq!(pauses.next(Some(timing.good_after), u32::MAX), timing.away_pause);
+        assert_eq!(pauses.next(Some(ms(3)), u32::MAX), ms(50));
+    }
 }

@@ -47,6 +47,8 @@ counters! {
     handshakes_late,
     /// Unauthenticated connections that were closed because there were too many.
     turned_away,
+    /// Connections that were closed at once because their source connected too often.
+    too_often,
     /// Connections that the system could not accept or establish.
     failed,
     /// Peers that were replaced by one of the same name.
@@ -57,6 +59,8 @@ counters! {
     broken,
     /// Complete notes and control messages received.
     received,
+    /// Pauses in reading a peer that had sent more than it may.
+    slowed,
     /// Datagrams that did not belong to a message.
     malformed,
     /// Complete notes and control messages passed to the system.

@@ -1,11 +1,15 @@
 //! The queue of records that wait to be sent to a peer.
 //!
 //! It is bounded in bytes. Messages of the protocol give way, the oldest first; notes never do.
+//! Reports and rates are totals, so one that waits gives way to the next: a channel that is late
+//! does not carry what is old.
 
 use super::counters::Counting;
 use super::{Record, SendError};
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use timeplane_protocol::Message;
+use timeplane_protocol::wire::Control;
 use tokio::sync::Notify;
 
 /// A queue of records, limited in bytes. Any thread may add records; the channel's thread removes
@@ -30,6 +34,24 @@ struct State {
 struct Item {
     bytes: Vec<u8>,
     may_be_lost: bool,
+    total: Option<Total>,
+}
+
+/// A message that replaces all earlier ones of its kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Total {
+    Report,
+    Rates,
+}
+
+impl Total {
+    fn of(record: &Record) -> Option<Self> {
+        match record {
+            Record::Control { control: Control::Message(Message::Report(_)), .. } => Some(Self::Report),
+            Record::Control { control: Control::Message(Message::Rates(_)), .. } => Some(Self::Rates),
+            Record::Control { .. } | Record::Note(_) => None,
+        }
+    }
 }
 
 /// The next task of the writer.
@@ -66,6 +88,11 @@ impl Outbox {
         if state.closed.is_some() {
             return Err(SendError::Gone);
         }
+        let total = Total::of(record);
+        if let Some(at) = state.waiting.iter().position(|item| total.is_some() && item.total == total) {
+            let replaced = state.waiting.remove(at).map_or(0, |item| item.bytes.len());
+            state.bytes -= replaced;
+        }
         while state.bytes + length > self.most {
             let Some(at) = state.waiting.iter().position(|item| item.may_be_lost) else {
                 state.closed = Some("the peer does not read its records".to_owned());
@@ -77,7 +104,7 @@ impl Outbox {
             Counting::count(&counting.dropped);
         }
         state.bytes += length;
-        state.waiting.push_back(Item { bytes, may_be_lost: matches!(record, Record::Control { .. }) });
+        state.waiting.push_back(Item { bytes, may_be_lost: matches!(record, Record::Control { .. }), total });
         drop(state);
         self.changed.notify_one();
         Ok(())
@@ -154,12 +181,14 @@ impl Outbox {
 mod tests {
     use super::*;
     use serde_json::json;
-    use timeplane_model::Time;
-    use timeplane_protocol::wire::Control;
-    use timeplane_protocol::{Heartbeat, Message};
+    use timeplane_model::{Backlog, Bytes, HostId, Round, Time};
+    use timeplane_protocol::{BacklogReport, Heartbeat};
 
     fn control(epoch: u32) -> Record {
-        Record::Control { sent_at: Time::ZERO, control: Control::Message(Message::Heartbeat(Heartbeat { epoch })) }
+        Record::Control {
+            sent_at: Time::ZERO,
+            control: Control::Message(Message::Heartbeat(Heartbeat { epoch, round: Round(0) })),
+        }
     }
 
     #[test]
@@ -176,6 +205,26 @@ mod tests {
             [note, control(7), control(8), control(9)].iter().flat_map(|r| r.encode().unwrap()).collect();
         assert_eq!(outbox.take(), Some(Next::Write(expected, 4)));
         assert_eq!(outbox.take(), None);
+    }
+
+    #[test]
+    fn a_report_replaces_one_that_waits_and_nothing_else() {
+        let report = |sequence| {
+            let backlog = Backlog::of_bytes([(HostId(1), Bytes::new(sequence))]);
+            let report = BacklogReport { epoch: 1, sequence, taken_at: Time::ZERO, obeys: 0, heard: 0, backlog };
+            Record::Control { sent_at: Time::ZERO, control: Control::Message(Message::Report(Box::new(report))) }
+        };
+        let (outbox, counting) = (Outbox::new(1 << 20), Counting::default());
+        outbox.push(&report(1), &counting).unwrap();
+        assert!(matches!(outbox.take(), Some(Next::Write(_, 1))));
+        for record in [report(2), control(1), Record::Note(json!("a note")), report(3), control(2), report(4)] {
+            outbox.push(&record, &counting).unwrap();
+        }
+        let left = [control(1), Record::Note(json!("a note")), control(2), report(4)];
+        let expected: Vec<u8> = left.iter().flat_map(|r| r.encode().unwrap()).collect();
+        assert_eq!(outbox.take(), Some(Next::Write(expected, 4)));
+        // It has not been lost: the next one says all that it said.
+        assert_eq!((counting.read().dropped, outbox.state().bytes), (0, 0));
     }
 
     #[test]

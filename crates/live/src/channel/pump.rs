@@ -1,16 +1,19 @@
 //! An authenticated connection: it moves records in both directions, and sends pings.
 //!
-//! A silent connection is closed.
+//! A silent connection is closed. A server reads no more of a peer than its allowance: the rest
+//! waits in the peer's system, and costs the server nothing.
 
 use super::counters::Counting;
 use super::outbox::{Next, Outbox};
 use super::record::{Decoder, Incoming, PINGED};
 use super::{Timing, wait};
+use crate::clock;
+use crate::tokens::Tokens;
 use std::io;
-use timeplane_model::Time;
+use timeplane_model::{Duration, Time};
 use timeplane_protocol::wire::{Control, Reassembler};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf, split};
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 /// What comes in.
 pub(super) enum Received {
@@ -21,6 +24,45 @@ pub(super) enum Received {
         sent_at: Time,
         control: Control,
     },
+    /// The peer has begun to send more than it may. What it sends is read later.
+    TooMuch,
+}
+
+/// How much a server reads of a peer.
+#[derive(Debug)]
+pub(super) struct Limits {
+    notes: Tokens,
+    others: Tokens,
+    /// Whether the peer has had to wait since it kept to its allowance.
+    slowed: bool,
+}
+
+/// The longest note that a server reads, in bytes. Notes to servers are short, and JSON takes many
+/// times its length.
+const LONGEST_NOTE: usize = 16 << 10;
+/// Bytes of a note, and of other records, that a token is for.
+const NOTE_TOKEN: usize = 1 << 10;
+const RECORD_TOKEN: usize = 4 << 10;
+/// Timers are no finer than a millisecond, so peers wait for several records at once.
+const SHORTEST_WAIT: Duration = Duration::from_ms(10);
+
+impl Limits {
+    pub(super) fn of(timing: &Timing) -> Self {
+        Self { notes: Tokens::new(timing.notes), others: Tokens::new(timing.messages), slowed: false }
+    }
+
+    /// Charges for a record that has been read. Returns how long the next one has to wait.
+    fn charge(&mut self, now: Time, is_note: bool, length: usize) -> Option<Duration> {
+        if self.notes.is_full(now) && self.others.is_full(now) {
+            self.slowed = false;
+        }
+        let (tokens, each) = match is_note {
+            true => (&mut self.notes, NOTE_TOKEN),
+            false => (&mut self.others, RECORD_TOKEN),
+        };
+        (0..=length / each).for_each(|_| tokens.borrow(now));
+        Some(tokens.ready() - now).filter(|wait| *wait > SHORTEST_WAIT)
+    }
 }
 
 /// Read at a time.
@@ -32,11 +74,12 @@ pub(super) async fn pump<S: AsyncRead + AsyncWrite>(
     outbox: &Outbox,
     timing: &Timing,
     counting: &Counting,
+    limits: Option<Limits>,
     hear: impl FnMut(Received),
 ) -> String {
     let (reader, writer) = split(stream);
     tokio::select! {
-        why = read(reader, outbox, timing, counting, hear) => why,
+        why = read(reader, outbox, timing, counting, limits, hear) => why,
         why = write(writer, outbox, timing, counting) => why,
     }
 }
@@ -46,16 +89,20 @@ async fn read<S: AsyncRead>(
     outbox: &Outbox,
     timing: &Timing,
     counting: &Counting,
+    mut limits: Option<Limits>,
     mut hear: impl FnMut(Received),
 ) -> String {
-    let (mut decoder, mut reassembler) = (Decoder::default(), Reassembler::default());
+    let mut decoder = limits.as_ref().map_or_else(Decoder::default, |_| Decoder::with_notes_up_to(LONGEST_NOTE));
+    let mut reassembler = Reassembler::default();
     let mut chunk = vec![0; CHUNK];
     let mut alive = false;
     loop {
         loop {
+            let charged;
             let heard = match decoder.next() {
                 Ok(None) => break,
-                Ok(Some(incoming)) => {
+                Ok(Some((incoming, length))) => {
+                    charged = (matches!(incoming, Incoming::Note(_)), length);
                     // Nothing comes of a peer that has been told to go, or has been replaced.
                     if outbox.is_closed() {
                         return std::future::pending().await;
@@ -84,6 +131,14 @@ async fn read<S: AsyncRead>(
             if let Some(heard) = heard {
                 Counting::count(&counting.received);
                 hear(heard);
+            }
+            let Some(limits) = &mut limits else { continue };
+            if let Some(pause) = limits.charge(clock::now(), charged.0, charged.1) {
+                Counting::count(&counting.slowed);
+                if !std::mem::replace(&mut limits.slowed, true) {
+                    hear(Received::TooMuch);
+                }
+                sleep(wait(pause)).await;
             }
         }
         match timeout(wait(timing.silence), reader.read(&mut chunk)).await {

@@ -41,6 +41,14 @@ pub enum RecordError {
         /// As read.
         length: u32,
     },
+    /// The receiver expects shorter notes.
+    #[error("note of {length} B: expected at most {most} B")]
+    LongNote {
+        /// In bytes.
+        length: usize,
+        /// In bytes.
+        most: usize,
+    },
     /// The kind is unknown.
     #[error("record of kind {kind}: expected 0 (note), 1 (control) or 2 (ping)")]
     Kind {
@@ -98,23 +106,34 @@ pub(super) enum Incoming<'a> {
 
 /// Splits a stream of bytes into records. It buffers at most one record and the bytes received with
 /// it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Decoder {
     bytes: Vec<u8>,
     /// Number of bytes that were returned already.
     taken: usize,
+    /// The longest content of a note.
+    longest_note: usize,
+}
+
+impl Default for Decoder {
+    fn default() -> Self {
+        Self::with_notes_up_to(MAX_RECORD)
+    }
 }
 
 impl Decoder {
+    pub(super) fn with_notes_up_to(longest_note: usize) -> Self {
+        Self { bytes: Vec::new(), taken: 0, longest_note }
+    }
     /// Adds received bytes.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.bytes.drain(..self.taken);
         self.taken = 0;
         self.bytes.extend_from_slice(bytes);
     }
-    /// Returns the next complete record. A length is checked before its content arrives, so that a
-    /// peer cannot make us buffer more than a record.
-    pub(super) fn next(&mut self) -> Result<Option<Incoming<'_>>, RecordError> {
+    /// Returns the next complete record with the length of its content. A length is checked before
+    /// its content arrives, so that a peer cannot make us buffer more than a record.
+    pub(super) fn next(&mut self) -> Result<Option<(Incoming<'_>, usize)>, RecordError> {
         let rest = &self.bytes[self.taken..];
         let Some((prefix, rest)) = rest.split_first_chunk::<PREFIX>() else { return Ok(None) };
         let length = u32::from_be_bytes(*prefix);
@@ -125,22 +144,26 @@ impl Decoder {
         // Checked as early, for the same reason.
         match rest.first() {
             Some(&kind) if !matches!(kind, NOTE | CONTROL | PING) => return Err(RecordError::Kind { kind }),
+            Some(&NOTE) if length - 1 > self.longest_note => {
+                return Err(RecordError::LongNote { length: length - 1, most: self.longest_note });
+            }
             _ => {}
         }
         let Some(record) = rest.get(..length) else { return Ok(None) };
         let (kind, content) = (record[0], &record[1..]);
         let unreadable = |what| RecordError::Content { what, length: content.len() };
         self.taken += PREFIX + length;
-        match kind {
-            NOTE => serde_json::from_slice(content).map(|n| Some(Incoming::Note(n))).map_err(|_| unreadable("note")),
+        let incoming = match kind {
+            NOTE => serde_json::from_slice(content).map(Incoming::Note).map_err(|_| unreadable("note")),
             CONTROL => {
                 let (clock, datagram) =
                     content.split_first_chunk::<CLOCK>().ok_or_else(|| unreadable("part of a message"))?;
-                Ok(Some(Incoming::Part { sent_at: Time::from_ps(i64::from_be_bytes(*clock)), datagram }))
+                Ok(Incoming::Part { sent_at: Time::from_ps(i64::from_be_bytes(*clock)), datagram })
             }
-            PING if content.is_empty() => Ok(Some(Incoming::Ping)),
+            PING if content.is_empty() => Ok(Incoming::Ping),
             _ => Err(unreadable("ping")),
-        }
+        }?;
+        Ok(Some((incoming, content.len())))
     }
 }
 
@@ -169,8 +192,8 @@ mod tests {
         for (i, byte) in bytes.iter().enumerate() {
             decoder.push(&[*byte]);
             match decoder.next().unwrap() {
-                Some(Incoming::Note(n)) => seen.push((i, Some(n))),
-                Some(Incoming::Ping) => seen.push((i, None)),
+                Some((Incoming::Note(n), _)) => seen.push((i, Some(n))),
+                Some((Incoming::Ping, 0)) => seen.push((i, None)),
                 Some(other) => panic!("{other:?}"),
                 None => {}
             }
@@ -203,9 +226,24 @@ mod tests {
         assert_eq!(bytes.len(), PREFIX + MAX_RECORD);
         let mut decoder = Decoder::default();
         decoder.push(&bytes);
-        assert_eq!(decoder.next(), Ok(Some(Incoming::Note(json!(most)))));
+        assert_eq!(decoder.next(), Ok(Some((Incoming::Note(json!(most)), MAX_RECORD - 1))));
         let error = Record::Note(json!("a".repeat(MAX_RECORD - 2))).encode();
         assert!(matches!(error, Err(SendError::TooLong { .. })));
+    }
+
+    #[test]
+    fn a_note_that_a_receiver_does_not_expect_is_refused_before_it_has_come() {
+        let mut decoder = Decoder::with_notes_up_to(10);
+        decoder.push(&Record::Note(json!("12345678")).encode().unwrap());
+        assert_eq!(decoder.next(), Ok(Some((Incoming::Note(json!("12345678")), 10))));
+        decoder.push(&Record::Note(json!("123456789")).encode().unwrap()[..5]);
+        assert_eq!(decoder.next(), Err(RecordError::LongNote { length: 11, most: 10 }));
+        // Messages may be longer.
+        let mut decoder = Decoder::with_notes_up_to(10);
+        let mut bytes = Vec::new();
+        append(&mut bytes, CONTROL, &[&[0; CLOCK], &[1; 100]]).unwrap();
+        decoder.push(&bytes);
+        assert!(matches!(decoder.next(), Ok(Some((Incoming::Part { .. }, 108)))));
     }
 
     proptest! {
@@ -228,7 +266,7 @@ mod tests {
             let (mut decoder, mut seen) = (Decoder::default(), Vec::new());
             for chunk in bytes.chunks(cut) {
                 decoder.push(chunk);
-                while let Some(record) = decoder.next().unwrap() {
+                while let Some((record, _)) = decoder.next().unwrap() {
                     match record {
                         Incoming::Part { sent_at, datagram } => seen.push((sent_at.as_ps(), datagram.to_vec())),
                         other => panic!("{other:?}"),

@@ -4,15 +4,22 @@
 
 use super::counters::Counting;
 use super::outbox::Outbox;
-use super::pump::{Received, pump};
+use super::pump::{Limits, Received, pump};
+use super::strangers::{Admission, Progress, Source, Strangers};
 use super::{ChannelError, Counters, Event, PeerId, Record, SendError, Timing, wait};
+use crate::clock;
 use crate::keys::{Identity, peer_name};
+use crate::seldom::Seldom;
 use crate::thread::Background;
-use std::collections::{BTreeMap, VecDeque};
+use socket2::{Domain, Socket, Type};
+use std::collections::BTreeMap;
+use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::net::TcpStream;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
@@ -30,6 +37,8 @@ struct Shared {
     next: AtomicU64,
     timing: Timing,
     counting: Counting,
+    /// Limit of log lines about peers that send too much.
+    slowed: Mutex<Seldom>,
     on_event: Box<dyn Fn(Event) + Send + Sync>,
 }
 
@@ -71,23 +80,22 @@ impl Server {
     ) -> Result<Self, ChannelError> {
         let failed = |source| ChannelError::Listen { address: listen, source };
         // Bound here, so that the caller learns of a taken address.
-        let listener = std::net::TcpListener::bind(listen).map_err(failed)?;
-        listener.set_nonblocking(true).map_err(failed)?;
+        let listener = bind(listen).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let shared = Arc::new(Shared {
             peers: Mutex::default(),
             next: AtomicU64::new(0),
             timing,
             counting: Counting::default(),
+            slowed: Mutex::default(),
             on_event: Box::new(on_event),
         });
         let identity = identity.clone();
         let thread = Background::start("tp-channel", {
             let shared = shared.clone();
             async move {
-                match TcpListener::from_std(listener) {
-                    Ok(listener) => accept(listener, identity, shared).await,
-                    Err(e) => tracing::error!("cannot listen for the channel: {e}"),
+                if let Err(e) = accept(listener, identity, shared).await {
+                    tracing::error!("cannot listen for the channel: {e}");
                 }
             }
         })
@@ -158,6 +166,11 @@ impl Shared {
         (peer, outbox)
     }
 
+    fn slow(&self, name: &str) {
+        let mut slowed = self.slowed.lock().unwrap_or_else(PoisonError::into_inner);
+        slowed.say(clock::now(), |more| tracing::warn!("{name} sends too much: reading it slower{more}"));
+    }
+
     fn leave(&self, peer: PeerId, why: String) {
         // A replaced peer has left already.
         let left = self.peers().remove(&peer);
@@ -168,47 +181,113 @@ impl Shared {
     }
 }
 
-/// Somebody who has not proved anything yet.
-struct Stranger {
+/// The handshake of somebody who has not proved anything yet.
+struct Handshake {
     task: AbortHandle,
     known: Arc<AtomicBool>,
 }
 
-async fn accept(listener: TcpListener, identity: Identity, shared: Arc<Shared>) {
-    let mut strangers: VecDeque<Stranger> = VecDeque::new();
-    loop {
-        let (stream, from) = match listener.accept().await {
-            Ok(accepted) => accepted,
-            Err(e) => {
-                // Out of files, mostly: not at once again, as the same would come of it.
-                Counting::count(&shared.counting.failed);
-                tracing::warn!("cannot accept a connection: {e}");
-                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-                continue;
-            }
-        };
-        Counting::count(&shared.counting.connections);
-        strangers.retain(|s| !s.task.is_finished() && !s.known.load(Ordering::Relaxed));
-        while strangers.len() >= shared.timing.strangers.max(1) {
-            if let Some(longest) = strangers.pop_front() {
-                longest.task.abort();
-                Counting::count(&shared.counting.turned_away);
-            }
+impl Handshake {
+    fn progress(&self) -> Progress {
+        if self.known.load(Ordering::Relaxed) {
+            Progress::Authenticated
+        } else if self.task.is_finished() {
+            Progress::Ended
+        } else {
+            Progress::Unknown
         }
-        let known = Arc::new(AtomicBool::new(false));
-        let task = tokio::spawn(serve(stream, from, identity.clone(), shared.clone(), known.clone()));
-        strangers.push_back(Stranger { task: task.abort_handle(), known });
     }
 }
 
-async fn serve(stream: TcpStream, from: SocketAddr, identity: Identity, shared: Arc<Shared>, known: Arc<AtomicBool>) {
+/// Connections that the kernel queues for the server, if `net.core.somaxconn` allows it. Where the
+/// queue is full, everybody who connects waits for a second.
+const BACKLOG: i32 = 4096;
+
+fn bind(listen: SocketAddr) -> io::Result<std::net::TcpListener> {
+    let socket = Socket::new(Domain::for_address(listen), Type::STREAM, None)?;
+    // As the standard library does, whose queue is shorter.
+    socket.set_reuse_address(true)?;
+    socket.bind(&listen.into())?;
+    socket.listen(BACKLOG)?;
+    socket.set_nonblocking(true)?;
+    Ok(socket.into())
+}
+
+/// Number of connections that are accepted before anything else is served, so that the queue is
+/// emptied fast.
+const TOGETHER: usize = 64;
+
+async fn accept(listener: std::net::TcpListener, identity: Identity, shared: Arc<Shared>) -> io::Result<()> {
+    // Not tokio's listener: it registers each connection before we can refuse it.
+    // SAFETY: the listener is not replaced, and stays open for as long as it is registered.
+    let listener = unsafe { AsyncFd::register_with_interest(listener, Interest::READABLE) }?;
+    let (mut strangers, mut refusals) = (Strangers::new(shared.timing), Seldom::default());
+    loop {
+        let mut ready = listener.readable().await?;
+        for _ in 0..TOGETHER {
+            let (stream, from) = match ready.try_io(|listener| listener.get_ref().accept()) {
+                Ok(Ok(accepted)) => accepted,
+                Ok(Err(e)) => {
+                    Counting::count(&shared.counting.failed);
+                    tracing::warn!("cannot accept a connection: {e}");
+                    // Out of files, mostly: not at once again, as the same would come of it.
+                    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+                    break;
+                }
+                Err(_would_block) => break,
+            };
+            Counting::count(&shared.counting.connections);
+            let (now, source) = (clock::now(), Source::of(from.ip()));
+            match strangers.admit(now, source, Handshake::progress) {
+                Admission::TooOften { first } => {
+                    Counting::count(&shared.counting.too_often);
+                    reset(stream);
+                    if first {
+                        refusals.say(now, |more| tracing::warn!("{source} connects too often{more}"));
+                    }
+                    continue;
+                }
+                Admission::Admitted { instead_of: None } => {}
+                Admission::Admitted { instead_of: Some(victim) } => {
+                    victim.task.abort();
+                    Counting::count(&shared.counting.turned_away);
+                }
+            }
+            let known = Arc::new(AtomicBool::new(false));
+            let task = tokio::spawn(serve(stream, from, identity.clone(), shared.clone(), known.clone()));
+            strangers.add(source, Handshake { task: task.abort_handle(), known });
+        }
+        // The handshakes have their turn.
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Ends a connection without the packets and the state of an orderly end.
+fn reset(stream: std::net::TcpStream) {
+    // Otherwise it ends in order, which only costs more.
+    let _ = socket2::SockRef::from(&stream).set_linger(Some(std::time::Duration::ZERO));
+}
+
+async fn serve(
+    stream: std::net::TcpStream,
+    from: SocketAddr,
+    identity: Identity,
+    shared: Arc<Shared>,
+    known: Arc<AtomicBool>,
+) {
     let refuse = |why: String| {
         Counting::count(&shared.counting.refused);
         tracing::debug!("refused {from}: {why}");
     };
-    if let Err(e) = stream.set_nodelay(true) {
-        return refuse(e.to_string());
-    }
+    let prepare = || {
+        stream.set_nonblocking(true)?;
+        stream.set_nodelay(true)?;
+        TcpStream::from_std(stream)
+    };
+    let stream = match prepare() {
+        Ok(stream) => stream,
+        Err(e) => return refuse(e.to_string()),
+    };
     // The keys as they are now: they may have been renewed.
     let acceptor = TlsAcceptor::from(identity.server_config());
     let stream = match timeout(wait(shared.timing.handshake), acceptor.accept(stream)).await {
@@ -231,9 +310,11 @@ async fn serve(stream: TcpStream, from: SocketAddr, identity: Identity, shared: 
         Received::Alive => {}
         Received::Note(note) => (shared.on_event)(Event::Note { peer, note }),
         Received::Control { sent_at, control } => (shared.on_event)(Event::Control { peer, sent_at, control }),
+        Received::TooMuch => shared.slow(&name),
     };
+    let limits = Some(Limits::of(&shared.timing));
     let why = tokio::select! {
-        why = pump(stream, &outbox, &shared.timing, &shared.counting, hear) => why,
+        why = pump(stream, &outbox, &shared.timing, &shared.counting, limits, hear) => why,
         why = identity.refuses(chain) => why,
     };
     shared.leave(peer, why);

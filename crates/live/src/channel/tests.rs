@@ -8,10 +8,14 @@ use crate::scratch::Scratch;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use serde_json::{Value, json};
+use socket2::{Domain, Socket, Type};
+use std::collections::VecDeque;
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{Ipv4Addr, TcpStream};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread::JoinHandle;
 use std::time::{Duration as Wait, Instant};
 use timeplane_model::{Backlog, Bytes, HostId};
 use timeplane_protocol::{BacklogReport, Message};
@@ -104,6 +108,7 @@ fn report(sequence: u64, destinations: u32) -> Control {
         sequence,
         taken_at: Time::from_ps(5),
         obeys: 0,
+        heard: 0,
         backlog,
     })))
 }
@@ -328,6 +333,78 @@ fn strangers_that_say_nothing_keep_nobody_out() {
     let (server, _events) = start(&keys, Timing { handshake: Duration::from_ms(50), ..timing() });
     let _silent: Vec<_> = (0..5).map(|_| TcpStream::connect(server.address()).unwrap()).collect();
     until("their time is over", || server.counters().handshakes_late == 5);
+}
+
+/// Connects from an address of loopback as fast as it can, and says nothing.
+struct Flood {
+    stop: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<u64>>,
+}
+
+impl Flood {
+    fn start(to: SocketAddr, from: Ipv4Addr, threads: usize) -> Self {
+        let stop = Arc::<AtomicBool>::default();
+        let flood = move |stop: Arc<AtomicBool>| {
+            let mut connects = 0;
+            // Held for a while, so that the server cannot tell that nobody is there.
+            let mut held = VecDeque::new();
+            while !stop.load(Relaxed) {
+                let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+                socket.bind(&SocketAddr::from((from, 0)).into()).unwrap();
+                // Its ports are free again at once.
+                socket.set_linger(Some(Wait::ZERO)).unwrap();
+                if socket.connect_timeout(&to.into(), PATIENCE).is_ok() {
+                    connects += 1;
+                    held.push_back(socket);
+                    if held.len() == 400 {
+                        held.drain(..200);
+                    }
+                }
+            }
+            connects
+        };
+        let start = |_| {
+            let stop = Arc::clone(&stop);
+            std::thread::spawn(move || flood(stop))
+        };
+        Self { threads: (0..threads).map(start).collect(), stop }
+    }
+    fn end(self) -> u64 {
+        self.stop.store(true, Relaxed);
+        self.threads.into_iter().map(|t| t.join().unwrap()).sum()
+    }
+}
+
+#[test]
+fn hosts_join_at_once_while_a_stranger_connects_as_fast_as_it_can() {
+    let keys = Keys::new("flood");
+    let (server, at_server) = start(&keys, timing());
+    let host = keys.of("host-3");
+    let flood = Flood::start(server.address(), Ipv4Addr::new(127, 0, 0, 66), 2);
+    let began = Instant::now();
+    until("the stranger has its share", || server.counters().connections > 300);
+    let mut times = Vec::new();
+    for _ in 0..25 {
+        let began = Instant::now();
+        let (client, at_client) = connect(&server, &host, timing());
+        at_client.joined();
+        times.push(began.elapsed());
+        assert_eq!(at_server.joined().1, "host-3");
+        let counters = client.counters();
+        drop(client);
+        at_server.left();
+        // The first connection of each was good: none was closed for a stranger's.
+        let failures = (counters.refused, counters.failed, counters.handshakes_late);
+        assert_eq!((counters.connections, failures), (1, (0, 0, 0)));
+    }
+    let (connects, seconds) = (flood.end(), began.elapsed().as_secs() + 2);
+    let counters = server.counters();
+    times.sort();
+    println!("{connects} connects of a stranger; joins took {:?} (median), {:?} at most", times[12], times[24]);
+    println!("{} refused, {} turned away", counters.too_often, counters.turned_away);
+    assert_eq!((counters.joined, counters.refused), (25, 0));
+    // However fast it was, no more was admitted than is allowed to it and to the hosts.
+    assert!(counters.connections - counters.too_often <= 200 + 100 * seconds + 25, "{counters:?}");
 }
 
 #[test]

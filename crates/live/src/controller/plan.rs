@@ -20,6 +20,8 @@ pub trait Plan: Send {
     fn tolerance(&self) -> Duration;
     /// Longest dark time of its circuit switch; `None` without circuits.
     fn most_dark(&self) -> Option<Duration>;
+    /// Whether several controllers replace each other.
+    fn has_standby(&self) -> bool;
     /// Configuration of every host that joins.
     ///
     /// # Errors

@@ -75,7 +75,7 @@ impl Place {
     }
     fn reports(&self, host: u32, waits: &[(u32, u64)]) {
         let backlog = Backlog::of_bytes(waits.iter().map(|w| (HostId(w.0), Bytes::new(w.1))));
-        let report = HostReport { epoch: 1, sequence: 1, taken_at: Time::ZERO, obeys: 0, backlog };
+        let report = HostReport { epoch: 1, sequence: 1, taken_at: Time::ZERO, obeys: 0, heard: 0, backlog };
         let control = Control::Message(Message::Report(Box::new(report)));
         assert!(!self.says(host, |peer| ChannelEvent::Control { peer, sent_at: Time::ZERO, control }));
     }

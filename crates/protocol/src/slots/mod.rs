@@ -35,8 +35,9 @@ pub struct SlotControllerConfig {
     /// The length of a round without slots: how often an idle network is asked for reports. If it
     /// is longer than a slot with its guard, a report of a backlog ends it.
     pub idle: Duration,
-    /// Nothing is granted for this long after the start. After a restart it is
-    /// [`memory`](Self::memory), so that grants of the predecessor have ended at all hosts.
+    /// Nothing is granted for this long after the start, or until all hosts have told that they
+    /// obey this controller. After a restart it is [`memory`](Self::memory), so that grants of the
+    /// predecessor have ended at all hosts.
     pub quiet: Duration,
     /// PFC frames open and close gates at the start and the end of each slot, instead of hosts'
     /// clocks.
@@ -278,6 +279,20 @@ impl SlotController {
         self.inbox.counters()
     }
 
+    /// Ends the silence after a start early if all hosts have told that they obey this controller.
+    /// Slots that were open when they heard of it may still go on.
+    fn end_silence(&mut self, now: Time) {
+        let c = &self.config;
+        let until = c.start.saturating_add(c.quiet);
+        let open = c.slots.period() + c.signals.map_or(Duration::ZERO, |s| s.slack) + c.message_time();
+        let from = now.saturating_add(open);
+        let obeys = |report: &Option<BacklogReport>| report.as_ref().is_some_and(|r| r.obeys == c.epoch);
+        if from < until && self.reports.iter().all(obeys) {
+            self.plan_at = self.plan_at.min((from - c.lead()).max(now));
+            self.config.quiet = from - self.config.start;
+        }
+    }
+
     fn report(&mut self, now: Time, from: Address, mut report: BacklogReport) {
         let Some(host) = self.inbox.take(from, &report) else { return };
         if self.config.signals.is_some() && self.parts.is_empty() {
@@ -295,6 +310,7 @@ impl SlotController {
             self.plan_at = self.plan_at.min(until.max(now));
         }
         self.reports[host.index()] = Some(report);
+        self.end_silence(now);
     }
 
     /// Takes the reports that a relay has gathered.
@@ -609,7 +625,8 @@ impl Agent for SlotController {
         loop {
             if let Some((_, messages)) = self.computed.take_if(|(at, _)| *at <= now) {
                 if self.config.heartbeats {
-                    let message = Message::Heartbeat(Heartbeat { epoch: self.config.epoch });
+                    let round = messages.first().map_or(Round(0), |m| m.round);
+                    let message = Message::Heartbeat(Heartbeat { epoch: self.config.epoch, round });
                     out.push(Output::Send { to: Address::Peer, message });
                 }
                 if !self.parts.is_empty() {

@@ -23,7 +23,8 @@ fn at(us: i64) -> Time {
 }
 fn report(from: u32, sequence: u64, taken_at: Time, to: u32, bytes: u64) -> Input {
     let backlog = Backlog::of_bytes([(HostId(to), Bytes::new(bytes))]);
-    let message = Message::Report(Box::new(BacklogReport { epoch: 0, sequence, taken_at, obeys: 0, backlog }));
+    let message =
+        Message::Report(Box::new(BacklogReport { epoch: 0, sequence, taken_at, obeys: 0, heard: 0, backlog }));
     Input::Message { from: Address::Host(HostId(from)), message }
 }
 fn slots(out: &[Output]) -> Vec<u32> {

@@ -23,7 +23,7 @@ pub const MAX_PARTS: usize = 1 << 15;
 /// | 1 | 1 | lower four bits: kind; upper four: flags of the kind |
 /// | 2 | 2 | top bit: this is the last part; 15 bits: which part, from 0 |
 /// | 4 | 4 | epoch of the sender |
-/// | 8 | 8 | number: sequence of a report or a window, round of grants, rates and class names, period of a schedule or heartbeat |
+/// | 8 | 8 | number: sequence of a report (7 bytes, after one for the round that the host has heard of) or a window, round of grants, rates, class names and heartbeats to peers, period of a schedule or heartbeat |
 /// | 16 | 8 | time in picoseconds, two's complement |
 ///
 /// All parts of a message have the same header except for the part. Their contents are

@@ -30,7 +30,7 @@ const ARRIVED: u32 = 1 << 31;
 /// The medium of a grant.
 const PATH: u32 = 1 << 30;
 const LINK: u32 = 1 << 31;
-/// A burst's bytes, and rates, have 7 bytes.
+/// A burst's bytes, rates, and sequences of reports have 7 bytes.
 pub(super) const SEVEN: u64 = (1 << 56) - 1;
 /// The coflow of bytes that belong to none.
 const NO_COFLOW: u32 = u32::MAX;
@@ -63,7 +63,7 @@ pub(super) fn encode(message: &Message) -> Result<Vec<Vec<u8>>, EncodeError> {
         Message::Pfc(_) => Err(EncodeError::NoDatagram),
         Message::Part(p) => relay::encode_part(p),
         Message::Gathered(g) => relay::encode_gathered(g),
-        Message::Heartbeat(h) => Body::default().datagrams(Header::new(LEADS, h.epoch, 0, Time::ZERO)),
+        Message::Heartbeat(h) => Body::default().datagrams(Header::new(LEADS, h.epoch, h.round.0, Time::ZERO)),
     }
 }
 
@@ -76,9 +76,8 @@ pub(super) fn decode(header: &Header, body: &[u8]) -> Result<Message, WireError>
         FLYWAYS => flyways::decode(header, &mut r).map(Message::Flyways),
         PART => relay::decode_part(header, &mut r).map(Message::Part),
         GATHERED => relay::decode_gathered(header, &mut r).map(Message::Gathered),
-        LEADS if header.number != 0 => Err(WireError::Reserved { at: 8 }),
         LEADS if !r.is_empty() => Err(WireError::Reserved { at: 24 }),
-        LEADS => Ok(Message::Heartbeat(Heartbeat { epoch: header.epoch })),
+        LEADS => Ok(Message::Heartbeat(Heartbeat { epoch: header.epoch, round: Round(header.number) })),
         found => Err(WireError::Kind { found }),
     }
 }
@@ -88,8 +87,8 @@ pub(super) fn host(h: HostId) -> Result<u64, EncodeError> {
 }
 
 fn encode_report(report: &BacklogReport) -> Result<Vec<Vec<u8>>, EncodeError> {
-    let BacklogReport { epoch, sequence, taken_at, obeys, backlog } = report;
-    let mut header = Header::new(REPORT, *epoch, *sequence, *taken_at);
+    let BacklogReport { epoch, taken_at, obeys, backlog, .. } = report;
+    let mut header = Header::new(REPORT, *epoch, number_of(report)?, *taken_at);
     let mut body = Body::default();
     if let Some(room) = backlog.room {
         header.flags |= ROOM;
@@ -137,6 +136,17 @@ fn encode_report(report: &BacklogReport) -> Result<Vec<Vec<u8>>, EncodeError> {
         encode_entries(backlog, &mut body)?;
     }
     body.datagrams(header)
+}
+
+/// The number of a report: its sequence, and above it the newest round that the host knows.
+pub(super) fn number_of(report: &BacklogReport) -> Result<u64, EncodeError> {
+    let sequence = within("the sequence of a report", report.sequence, SEVEN)?;
+    Ok(sequence | u64::from(report.heard) << 56)
+}
+
+/// The sequence and the round in the number of a report.
+pub(super) fn sequence_of(number: u64) -> (u64, u8) {
+    (number & SEVEN, (number >> 56) as u8)
 }
 
 /// The parts of a backlog: for each destination its coflows, then bytes of none, if there are any.
@@ -272,7 +282,8 @@ fn decode_report(header: &Header, r: &mut Reader<'_>) -> Result<BacklogReport, W
         Backlog::new(decode_entries(r, None)?)
     };
     (backlog.bursts, backlog.room) = (bursts, room);
-    Ok(BacklogReport { epoch: header.epoch, sequence: header.number, taken_at: header.time, obeys, backlog })
+    let (sequence, heard) = sequence_of(header.number);
+    Ok(BacklogReport { epoch: header.epoch, sequence, taken_at: header.time, obeys, heard, backlog })
 }
 
 /// The epoch of a host's controller; the first epoch is not encoded.

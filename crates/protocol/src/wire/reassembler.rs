@@ -117,8 +117,8 @@ impl Reassembler {
         let (header, body) = Header::parse(datagram)?;
         Control::known(&header)?;
         let name = name(&header);
-        // Heartbeats of controllers have no number: each replaces the one before, and none is a
-        // repetition.
+        // Heartbeats of controllers to their peers are never repetitions: each replaces the one
+        // before.
         let numbered = header.kind != LEADS;
         if numbered && self.done.contains(&name) {
             self.counters.doubled += 1;

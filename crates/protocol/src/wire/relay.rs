@@ -7,7 +7,8 @@ use super::control::{GATHERED, PART};
 use super::datagram::{Body, Header};
 use super::error::{EncodeError, WireError};
 use super::message::{
-    HOST, check_total, decode_entries, decode_grant, encode_entries, encode_grant, host, known_host, told_epoch,
+    HOST, check_total, decode_entries, decode_grant, encode_entries, encode_grant, host, known_host, number_of,
+    sequence_of, told_epoch,
 };
 use crate::message::{BacklogReport, Gathered, Part};
 use timeplane_model::{Backlog, Bytes, HostId, Round, Time};
@@ -63,7 +64,7 @@ pub(super) fn encode_gathered(gathered: &Gathered) -> Result<Vec<Vec<u8>>, Encod
         let flag = |bit: u32, set: bool| if set { u64::from(bit) } else { 0 };
         body.put(host(*of)? | flag(ROOM, backlog.room.is_some()) | flag(OBEYS, *obeys > 0), 4);
         body.put(u64::from(report.epoch), 4);
-        body.put(report.sequence, 8);
+        body.put(number_of(report)?, 8);
         body.put(report.taken_at.as_ps() as u64, 8);
         body.put(backlog.entries().len() as u64, 4);
         if let Some(room) = backlog.room {
@@ -87,13 +88,13 @@ pub(super) fn decode_gathered(header: &Header, r: &mut Reader<'_>) -> Result<Gat
         if reports.last().is_some_and(|(before, _)| *before >= of) {
             return Err(WireError::Disordered { at });
         }
-        let (epoch, sequence, taken_at) = (r.u32()?, r.u64()?, Time::from_ps(r.i64()?));
+        let (epoch, (sequence, heard), taken_at) = (r.u32()?, sequence_of(r.u64()?), Time::from_ps(r.i64()?));
         let count = r.u32()?;
         let room = if word & ROOM != 0 { Some(Bytes::new(r.u64()?)) } else { None };
         let obeys = if word & OBEYS != 0 { told_epoch(r)? } else { 0 };
         let mut backlog = Backlog::new(decode_entries(r, Some(count))?);
         backlog.room = room;
-        reports.push((of, BacklogReport { epoch, sequence, taken_at, obeys, backlog }));
+        reports.push((of, BacklogReport { epoch, sequence, taken_at, obeys, heard, backlog }));
     }
     Ok(Gathered { epoch: header.epoch, sequence: header.number, reports })
 }

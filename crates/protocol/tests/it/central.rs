@@ -503,8 +503,14 @@ fn nonsense_is_counted_and_dropped() {
         };
         let mut backlog = Backlog::of_bytes([(HostId(to), Bytes::new(FRAME))]);
         backlog.bursts = vec![burst];
-        let message =
-            Message::Report(Box::new(BacklogReport { epoch, sequence, taken_at: Time::MAX, obeys: 0, backlog }));
+        let message = Message::Report(Box::new(BacklogReport {
+            epoch,
+            sequence,
+            taken_at: Time::MAX,
+            obeys: 0,
+            heard: 0,
+            backlog,
+        }));
         Input::Message { from: Address::Host(HostId(from)), message }
     };
     let good = report(0, 0, 5, 1);

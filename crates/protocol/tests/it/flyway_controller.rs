@@ -34,7 +34,7 @@ fn with(config: FlywayControllerConfig, racks: usize) -> FlywayController<Ports>
 
 fn report(from: u32, sequence: u64, waits: &[(u32, u64)]) -> Input {
     let backlog = Backlog::of_bytes(waits.iter().map(|&(d, mb)| (HostId(d), Bytes::mb(mb))));
-    let report = BacklogReport { epoch: 1, sequence, taken_at: Time::ZERO, obeys: 3, backlog };
+    let report = BacklogReport { epoch: 1, sequence, taken_at: Time::ZERO, obeys: 3, heard: 0, backlog };
     Input::Message { from: Address::Host(HostId(from)), message: Message::Report(Box::new(report)) }
 }
 

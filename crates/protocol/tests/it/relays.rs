@@ -155,7 +155,7 @@ fn at(us: i64) -> Time {
 
 fn report(sequence: u64, to: u32, bytes: u64) -> BacklogReport {
     let backlog = Backlog::of_bytes([(HostId(to), Bytes::new(bytes))]);
-    BacklogReport { epoch: 0, sequence, taken_at: at(0), obeys: 0, backlog }
+    BacklogReport { epoch: 0, sequence, taken_at: at(0), obeys: 0, heard: 0, backlog }
 }
 
 fn sent(out: &mut Vec<Output>) -> Vec<(Address, Message)> {

@@ -287,8 +287,14 @@ fn a_report_counts_from_the_message_that_asks() {
     let backlog = Backlog::of_bytes([(HostId(1), Bytes::new(375_000 * 4))]);
     // Reports dated in the future or in the past by wrong clocks.
     for (sequence, taken_at) in [Time::MAX, Time::from_ps(i64::MIN / 2)].into_iter().enumerate() {
-        let report =
-            BacklogReport { epoch: 0, sequence: sequence as u64, taken_at, obeys: 0, backlog: backlog.clone() };
+        let report = BacklogReport {
+            epoch: 0,
+            sequence: sequence as u64,
+            taken_at,
+            obeys: 0,
+            heard: 0,
+            backlog: backlog.clone(),
+        };
         let from = Address::Host(HostId(0));
         controller.handle(
             Time::ZERO + US,

@@ -17,9 +17,9 @@ fn configs() -> [SlotControllerConfig; 2] {
     let signals = SignalConfig { hold: US * 3_355, slack: US * 7, delay: US * 10 };
     [by_clock, SlotControllerConfig { signals: Some(signals), ..by_clock }]
 }
-/// Two rounds and two messages: one heartbeat may be lost.
+/// A round and its messages. Heartbeats come twice in it, so one may be lost.
 fn takeover(c: &SlotControllerConfig) -> Duration {
-    c.slots.round() * 2 + c.message_time() * 2
+    c.slots.round() + c.message_time() * 3
 }
 /// Time from the loss of a controller until its successor's first slot opens.
 fn recovery(c: &SlotControllerConfig) -> Duration {
@@ -192,7 +192,8 @@ fn a_controller_learns_from_reports_that_it_is_replaced() {
         let mut out = Vec::new();
         let now = Time::ZERO + US * 50;
         for (obeys, leads) in [(place, true), (5, false)] {
-            let report = BacklogReport { epoch: 0, sequence: 0, taken_at: now, obeys, backlog: Backlog::default() };
+            let report =
+                BacklogReport { epoch: 0, sequence: 0, taken_at: now, obeys, heard: 0, backlog: Backlog::default() };
             let message = Message::Report(Box::new(report));
             standby.handle(now, Input::Message { from: Address::Host(HostId(0)), message }, &mut out);
             assert_eq!(standby.controller().is_some(), leads);
@@ -219,12 +220,13 @@ fn an_impossible_epoch_in_a_report_is_not_adopted() {
         let mut out = Vec::new();
         for obeys in [u32::MAX, u32::MAX - 1, 1 << 31] {
             let now = Time::ZERO + US * 50;
-            let report = BacklogReport { epoch: 0, sequence: 0, taken_at: now, obeys, backlog: Backlog::default() };
+            let report =
+                BacklogReport { epoch: 0, sequence: 0, taken_at: now, obeys, heard: 0, backlog: Backlog::default() };
             let message = Message::Report(Box::new(report));
             standby.handle(now, Input::Message { from: Address::Host(HostId(0)), message }, &mut out);
         }
         assert_eq!(standby.controller().is_some(), leads);
-        standby.handle(Time::ZERO + takeover(&c), Input::Due, &mut out);
+        standby.handle(Time::ZERO + takeover(&c) + c.slots.round() * 2, Input::Due, &mut out);
         // Its own first one.
         assert_eq!(standby.controller().map(|m| m.config().epoch), Some(1));
     }
@@ -240,11 +242,12 @@ fn a_successor_knows_what_is_dead() {
         let mut standby = Standby::new(c, succession, Box::new(make), Arc::clone(&fabric));
         let mut out = Vec::new();
         standby.handle(Time::ZERO, Input::Down(dead.clone()), &mut out);
-        standby.handle(Time::ZERO + takeover(&c), Input::Due, &mut out);
+        let taken_at = standby.deadline().unwrap();
+        standby.handle(taken_at, Input::Due, &mut out);
         assert_eq!(standby.takeovers(), 1);
         let backlog = Backlog::of_bytes([(HostId(1), Bytes::mb(1)), (HostId(2), Bytes::mb(1))]);
-        let taken_at = Time::ZERO + takeover(&c);
-        let message = Message::Report(Box::new(BacklogReport { epoch: 0, sequence: 0, taken_at, obeys: 0, backlog }));
+        let message =
+            Message::Report(Box::new(BacklogReport { epoch: 0, sequence: 0, taken_at, obeys: 0, heard: 0, backlog }));
         standby.handle(taken_at, Input::Message { from: Address::Host(HostId(0)), message }, &mut out);
         while standby.deadline().unwrap() < taken_at + c.memory() * 2 {
             standby.handle(standby.deadline().unwrap(), Input::Due, &mut out);
@@ -283,5 +286,77 @@ proptest! {
         world.dead = true;
         world.run_until_empty(Duration::from_secs(20));
         prop_assert!(world.overlaps().is_empty());
+    }
+}
+
+/// Controllers that never hear each other, as with a firewall between them: the follower sees by
+/// the hosts that one leads, and takes over once that one fails.
+#[test]
+fn a_follower_that_hears_no_heartbeat_does_not_depose_a_leader() {
+    for c in configs() {
+        let mut world = World::new(6, c);
+        world.cut_off = true;
+        world.two_controllers(takeover(&c));
+        world.all_to_all(300 * SLOT_BYTES);
+        world.run(Duration::from_ms(200), |_| false);
+        // While idle, too.
+        world.run(Duration::from_ms(600), |_| false);
+        assert_eq!(world.waiting(), 0);
+        assert_eq!(world.counted(|h| h.withdrawn), 0);
+        let unheard = |e: &&Event| matches!(e, Event::UnheardLeader { epoch: 0 });
+        assert_eq!(world.events.iter().filter(unheard).count(), 1, "it is told once");
+        assert!(!world.events.iter().any(|e| matches!(e, Event::FewHosts { .. })));
+        // It still replaces a controller that fails.
+        world.all_to_all(100 * SLOT_BYTES);
+        let killed = world.now;
+        world.run(Duration::from_ms(605), |_| false);
+        world.dead = true;
+        let took = world.run_until_empty(Duration::from_secs(2));
+        assert!(took > Duration::from_ps(killed) + takeover(&c) + c.memory());
+        assert!(world.overlaps().is_empty());
+    }
+}
+
+/// Messages of the hosts and heartbeats are lost at random: at most one controller plans at a time.
+#[test]
+fn a_follower_without_heartbeats_bears_lost_messages() {
+    for c in configs() {
+        let mut world = World::new(6, c);
+        world.cut_off = true;
+        world.network.lost = 100;
+        world.two_controllers(takeover(&c));
+        world.all_to_all(300 * SLOT_BYTES);
+        world.run_until_empty(Duration::from_secs(2));
+        assert!(world.overlaps().is_empty());
+        // Without a look at the hosts it deposes the leader every few rounds.
+        let replaced = world.counted(|h| h.withdrawn);
+        let rounds = world.now / c.slots.round().as_ps();
+        assert!((replaced as i64) < rounds / 4, "{replaced} grants withdrawn in {rounds} rounds");
+    }
+}
+
+/// Each controller reaches other hosts, and neither hears the other. The one that most hosts can
+/// reach leads, and the other one follows.
+#[test]
+fn of_two_controllers_that_reach_different_hosts_one_leads() {
+    for c in configs() {
+        for (first, leads_on) in [(0..2, false), (0..3, true), (0..5, true)] {
+            let mut world = World::new(6, c);
+            world.two_controllers(takeover(&c));
+            world.all_to_all(400 * SLOT_BYTES);
+            world.run(Duration::from_ms(50), |_| false);
+            (world.cut_off, world.reached_by_first) = (true, Some(first.clone()));
+            world.run(Duration::from_ms(250), |_| false);
+            assert!(world.overlaps().is_empty(), "{first:?}");
+            let since = (world.now - Duration::from_ms(60).as_ps(), world.now);
+            let sends = |h: u32| world.sendings.iter().any(|s| s.source == h && s.from > since.0);
+            let senders: Vec<u32> = (0..6).filter(|&h| sends(h)).collect();
+            let expected: Vec<u32> = if leads_on { first.clone().collect() } else { (first.end..6).collect() };
+            assert_eq!(senders, expected, "of {first:?}");
+            // Both reach all hosts again.
+            (world.cut_off, world.reached_by_first) = (false, None);
+            world.run_until_empty(Duration::from_secs(3));
+            assert!(world.overlaps().is_empty(), "{first:?}");
+        }
     }
 }

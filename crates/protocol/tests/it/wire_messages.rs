@@ -102,11 +102,12 @@ fn grant() -> impl Strategy<Value = Grant> {
 
 fn message() -> impl Strategy<Value = Message> {
     let obeys = prop_oneof![Just(0), any::<u32>()];
-    let report = (any::<u32>(), any::<u64>(), time(), obeys, backlog()).prop_map(
-        |(epoch, sequence, taken_at, obeys, backlog)| {
-            Message::Report(Box::new(BacklogReport { epoch, sequence, taken_at, obeys, backlog }))
-        },
-    );
+    let report =
+        (any::<u32>(), any::<u64>(), time(), obeys, backlog()).prop_map(|(epoch, number, taken_at, obeys, backlog)| {
+            // Both are in one field.
+            let (sequence, heard) = (number >> 8, number as u8);
+            Message::Report(Box::new(BacklogReport { epoch, sequence, taken_at, obeys, heard, backlog }))
+        });
     let grants = (any::<u32>(), any::<u64>(), time(), some(grant(), 150), time()).prop_map(
         |(epoch, round, effective, grants, report_at)| {
             Message::Grants(Grants { epoch, round: Round(round), effective, grants, report_at })
@@ -118,7 +119,8 @@ fn message() -> impl Strategy<Value = Message> {
         rates.dedup_by_key(|r| (r.0, r.1));
         Message::Rates(Rates { epoch, round: Round(round), lease, rates })
     });
-    let heartbeat = any::<u32>().prop_map(|epoch| Message::Heartbeat(timeplane_protocol::Heartbeat { epoch }));
+    let heartbeat = (any::<u32>(), any::<u64>())
+        .prop_map(|(epoch, round)| Message::Heartbeat(timeplane_protocol::Heartbeat { epoch, round: Round(round) }));
     let part = (any::<u32>(), any::<u64>(), time(), some((host(), grant()), 150), time()).prop_map(
         |(epoch, round, effective, mut grants, report_at)| {
             grants.sort_by_key(|g| g.0);
@@ -129,11 +131,12 @@ fn message() -> impl Strategy<Value = Message> {
     let gathered = (any::<u32>(), any::<u64>(), some(of_host, 40)).prop_map(|(epoch, sequence, reports)| {
         let mut reports: Vec<(HostId, BacklogReport)> = reports
             .into_iter()
-            .map(|(host, epoch, sequence, taken_at, obeys, mut backlog)| {
+            .map(|(host, epoch, number, taken_at, obeys, mut backlog)| {
+                let (sequence, heard) = (number >> 8, number as u8);
                 // Between controllers, backlogs are by destination.
                 backlog.bursts.clear();
                 backlog = backlog.with_coflows(Vec::new());
-                (host, BacklogReport { epoch, sequence, taken_at, obeys, backlog })
+                (host, BacklogReport { epoch, sequence, taken_at, obeys, heard, backlog })
             })
             .collect();
         reports.sort_by_key(|r| r.0);
@@ -311,7 +314,7 @@ proptest! {
                 None => prop_assert!(seen.len() < datagrams.len() || seen.len() == before),
             }
         }
-        // A controller's heartbeat to its peers has no number: each counts.
+        // Of a controller's heartbeats to its peers each counts.
         let complete = if is_beat { order.len() as u64 } else { 1 };
         prop_assert_eq!(whole, complete);
         let doubled = order.len() as u64 - datagrams.len() as u64 - (complete - 1);
@@ -396,7 +399,7 @@ proptest! {
 
 fn report(entries: u32) -> BacklogReport {
     let backlog = Backlog::of_bytes((0..entries).map(|d| (HostId(d), Bytes::new(1))));
-    BacklogReport { epoch: 3, sequence: 5, taken_at: Time::from_ps(-2), obeys: 0, backlog }
+    BacklogReport { epoch: 3, sequence: 5, taken_at: Time::from_ps(-2), obeys: 0, heard: 0, backlog }
 }
 
 fn bytes(hex: &str) -> Vec<u8> {
@@ -469,7 +472,7 @@ fn reports_are_as_documented() {
 fn what_relays_say_is_as_documented() {
     let mut backlog = Backlog::of_bytes([(HostId(5), Bytes::new(0x1234))]);
     backlog.room = Some(Bytes::new(65_536));
-    let reports = vec![(HostId(1), BacklogReport { obeys: 9, backlog, ..report(0) }), (HostId(2), report(0))];
+    let reports = vec![(HostId(1), BacklogReport { obeys: 9, heard: 0, backlog, ..report(0) }), (HostId(2), report(0))];
     let gathered = Message::Gathered(Gathered { epoch: 1, sequence: 2, reports });
     let golden = bytes(
         "01 09 8000 00000001 0000000000000002 0000000000000000

@@ -88,15 +88,15 @@ fn a_table_that_is_cut_off_is_named_with_what_to_do() {
     for length in [0, 7, whole.len() / 2, whole.len() - 1] {
         std::fs::write(&path, &whole[..length]).unwrap();
         let error = ReportPage::new(std::slice::from_ref(&folder), ROWS).unwrap_err().to_string();
-        assert!(error.starts_with("cannot read ") && error.contains("slots.parquet"), "{error}");
-        assert!(error.contains("Remove the folder") && error.contains("runs/00000000000000aa"), "{error}");
+        assert!(error.starts_with("damaged run: ") && error.contains("slots.parquet"), "{error}");
+        assert!(error.contains("`timeplane run ") && error.contains("runs/00000000000000aa"), "{error}");
     }
     // What is damaged within is found as well.
     let mut damaged = whole.clone();
     damaged[4..200].fill(0xff);
     std::fs::write(&path, damaged).unwrap();
     let error = ReportPage::new(&[folder], ROWS).unwrap_err().to_string();
-    assert!(error.starts_with("cannot read ") && error.contains("slots.parquet"), "{error}");
+    assert!(error.starts_with("damaged run: ") && error.contains("slots.parquet"), "{error}");
 }
 
 #[test]

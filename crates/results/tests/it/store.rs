@@ -140,14 +140,14 @@ fn another_layout_is_refused() {
     let marker = scratch.path().join("study/.timeplane-results");
     fs::write(&marker, "timeplane results, layout 99\n").unwrap();
     let error = Store::open(scratch.path(), "study").unwrap_err().to_string();
-    assert!(error.contains("has results of layout 99: expected layout 3"), "{error}");
+    assert!(error.contains("has results of layout 99: expected layout 4"), "{error}");
     // Killed between creating and writing the marker.
     fs::write(&marker, "").unwrap();
     Store::open(scratch.path(), "study").unwrap();
 }
 
 #[test]
-fn only_partial_runs_are_cleaned_away() {
+fn only_leftovers_are_cleaned_away() {
     let scratch = Scratch::new("clean");
     let store = Store::open(scratch.path(), "study").unwrap();
     run(&store, DONE, 1);
@@ -158,12 +158,64 @@ fn only_partial_runs_are_cleaned_away() {
         fs::create_dir(runs.join(name)).unwrap();
         fs::write(runs.join(name).join("flows.parquet"), "half").unwrap();
     }
+    let dir = scratch.path().join("study");
+    let gone = gone();
+    let strangers = ["notes.12.tmp", "summary.csv.tmp"];
+    let alive = format!("report.html.{}.tmp", std::process::id());
+    let left = [format!("manifest.json.{gone}-ThreadId(1).tmp"), format!("report.html.{gone}.tmp")];
+    // A process that holds the lock is the only one to write tables, even if its number is used
+    // again.
+    let again = format!("summary.parquet.{}-ThreadId(7).tmp", std::process::id());
+    for name in strangers.iter().copied().chain([&*alive, &*left[0], &*left[1], &*again]) {
+        fs::write(dir.join(name), "half").unwrap();
+    }
     let store = Store::open(scratch.path(), "study").unwrap();
     let mut expected = kept.map(str::to_owned).to_vec();
     expected.push(DONE.to_owned());
     expected.sort();
     assert_eq!(names(&runs), expected);
     assert!(store.is_complete(DONE));
+    let mut expected = [".timeplane-results", strangers[0], strangers[1], &alive, "runs"].map(str::to_owned).to_vec();
+    expected.sort();
+    assert_eq!(names(&dir), expected);
+}
+
+/// The number of a process that is gone.
+fn gone() -> u32 {
+    let mut child = Command::new("true").spawn().unwrap();
+    child.wait().unwrap();
+    child.id()
+}
+
+#[test]
+fn finished_runs_of_a_killed_process_are_put_in_place() {
+    let scratch = Scratch::new("finished");
+    let keys: Vec<String> = (0..5).map(|i| format!("00000000000000a{i}")).collect();
+    let store = Store::open(scratch.path(), "study").unwrap();
+    let begun: Vec<_> = (keys.iter().zip(1..))
+        .map(|(key, seed)| {
+            let partial = store.begin(key).unwrap();
+            let mut recorder = Recorder::files(partial.dir()).unwrap();
+            recorder.flow(&flow(seed));
+            recorder.finish().unwrap();
+            partial.finish(&summary("tcp", &[], seed.into(), 1.0)).unwrap();
+            partial
+        })
+        .collect();
+    let runs = store.dir().join("runs");
+    // As a killed process leaves them: one that is whole twice, one torn, and one damaged.
+    let file = |at: usize, name: &str| begun[at].dir().join(name);
+    fs::write(file(1, "summary.json"), &fs::read(file(1, "summary.json")).unwrap()[..100]).unwrap();
+    fs::write(file(2, "flows.parquet"), "half").unwrap();
+    fs::write(file(3, "tcp.parquet"), &fs::read(file(3, "tcp.parquet")).unwrap()[1..]).unwrap();
+    begun.into_iter().for_each(std::mem::forget);
+    drop(store);
+    let store = Store::open(scratch.path(), "study").unwrap();
+    assert_eq!(names(&runs), [keys[0].clone(), keys[4].clone()]);
+    for (at, seed) in [(0, 1), (4, 5)] {
+        assert!(store.is_complete(&keys[at]));
+        assert_eq!(store.summary(&keys[at]).unwrap(), summary("tcp", &[], seed, 1.0));
+    }
 }
 
 /// The other process of `a_killed_process_leaves_complete_runs_only`.

@@ -2,7 +2,7 @@
 //! period fit into it, and whether hosts can be paused in time.
 
 use super::{Checked, LONGEST_DELAY};
-use crate::{CircuitAlgorithm, CircuitsSpec, DarkTime, HybridSpec, Retune, Scenario, Topology};
+use crate::{CircuitAlgorithm, CircuitsSpec, DarkTime, HybridSpec, Problem, Retune, Scenario, Topology};
 use timeplane_model::{Duration, Named, Rate};
 use timeplane_protocol::numbering::MOST_CIRCUIT_HOSTS;
 use timeplane_schedule::circuits::MOST_STEPS;
@@ -11,8 +11,8 @@ impl Checked {
     pub(super) fn hybrid(&mut self, h: &HybridSpec, line: Rate) {
         let at = |name: &str| format!("fabric.topology.hybrid.{name}");
         self.rate(&at("packet_rate"), h.packet_rate);
-        if h.packet_rate > line {
-            let message = format!("the packet switch is faster than a host's link, {line}: circuits have no benefit");
+        if h.packet_rate >= line {
+            let message = format!("the packet switch is as fast as a host's link, {line}: circuits have no benefit");
             self.warn(&at("packet_rate"), message);
         }
         self.count(&at("multiplexer_frames"), h.multiplexer_frames, 1, 10_000);
@@ -70,6 +70,40 @@ impl Checked {
         }
     }
 
+    /// Circuits need a part of the hosts' links that packets leave. Without one, or if it is too
+    /// slow for a frame in a period, demand waits for circuits and the run never ends.
+    fn room_for_circuits(&mut self, key: &str, c: &CircuitsSpec, hybrid: &HybridSpec, s: &Scenario) {
+        let (line, packet) = (s.fabric.rate, hybrid.packet_share());
+        let left = line.as_bps().saturating_sub(c.reserved(packet).as_bps());
+        // A frame of the MTU, in bit.
+        let frame = 8.0 * f64::from(s.fabric.framing.wire(super::mtu(s)));
+        let least = (frame / c.period.as_secs_f64().max(1e-12)).ceil();
+        let share = c.reserved_share();
+        // Values that are wrong by themselves are reported where they are.
+        if left as f64 >= least || !share.is_finite() || hybrid.hosts_per_tor == 0 {
+            return;
+        }
+        // In three digits, rounded down.
+        let most = (line.as_bps() as f64 - least).max(0.0) / share * (hybrid.packet_rate.as_bps() as f64)
+            / (packet.as_bps() as f64).max(1.0);
+        let mut digit = 1u64;
+        while most as u64 / digit >= 1000 {
+            digit *= 10;
+        }
+        let most = Rate::bps(most as u64 / digit * digit);
+        let own = key.strip_prefix("scheme.").and_then(|rest| s.scheme.get(rest.strip_suffix(".plan.circuits")?));
+        let own = own.and_then(|scheme| scheme.fabric.as_ref()).is_some_and(|fabric| fabric.topology.is_some());
+        let fabric = if own { key.replace("plan.circuits", "fabric") } else { "fabric".to_owned() };
+        let allowed = format!(
+            "up to {most}: `{key}` keeps {share:.3} of the packet switch's rate on a host's link, {line}, and circuits \
+             need {} for a frame in a period",
+            Rate::bps(least as u64)
+        );
+        let problem = Problem::Value { found: hybrid.packet_rate.to_string(), allowed };
+        let help = "`limits = false` or `packets = false` keeps nothing; a smaller `unreported` keeps less";
+        self.error(&format!("{fabric}.topology.hybrid.packet_rate"), problem, Some(help));
+    }
+
     pub(super) fn circuits(&mut self, key: &str, c: &CircuitsSpec, s: &Scenario) {
         let at = |name: &str| format!("{key}.{name}");
         let Topology::Hybrid(hybrid) = &s.fabric.topology else {
@@ -117,6 +151,9 @@ impl Checked {
                 let allowed = format!("`least_open` ({least}) to what `dark` leaves of the period ({most})");
                 self.value(&at("day"), day, &allowed);
             }
+        }
+        if c.period > Duration::ZERO {
+            self.room_for_circuits(key, c, hybrid, s);
         }
         let each = c.dark + c.least_open;
         if each > c.period {

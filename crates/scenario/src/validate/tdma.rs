@@ -130,12 +130,9 @@ impl Checked {
         let least = slots.least_takeover(&fabric, mtu(s)).to_three_digits();
         if takeover < least {
             let message = format!(
-                "takeover after {takeover}: expected at least {least}, the interval of heartbeats, or a working controller is replaced"
+                "takeover after {takeover}: expected at least {least}, a round and its messages, or a working controller is replaced"
             );
             self.conflict(&at("takeover"), &message, Some("set a longer `takeover`, or shorter rounds"));
-        } else if slots.control_loss > 0.0 && takeover < least * 2 {
-            let message = format!("one lost heartbeat replaces a working controller: expected at least {}", least * 2);
-            self.warn(&at("takeover"), message);
         }
     }
 

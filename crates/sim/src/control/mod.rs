@@ -329,7 +329,7 @@ impl Controllers {
             }
             let backlog = network.backlog(at, host, Duration::ZERO, self.detail, ends);
             let sequence = self.channel.next_number();
-            let report = BacklogReport { epoch: u32::MAX, sequence, taken_at: now, obeys: 0, backlog };
+            let report = BacklogReport { epoch: u32::MAX, sequence, taken_at: now, obeys: 0, heard: 0, backlog };
             let (from, message) = (Address::Host(HostId(host)), Message::Report(Box::new(report)));
             self.agents.get(leader).handle(now, Input::Message { from, message }, &mut self.outputs);
         }
@@ -470,6 +470,7 @@ impl Controllers {
                 self.fault.get_or_insert_with(|| format!("the plan of round {} was refused: {fault}", round.0));
             }
             Event::GrantsLost { .. } => self.channel.count_late(node),
+            Event::UnheardLeader { .. } | Event::FewHosts { .. } | Event::NoEpoch { .. } => {}
         }
     }
 

@@ -73,18 +73,17 @@ fn check(ran: &Ran, what: &str) {
 }
 
 /// The longest time from the loss of a controller to the first slot of its successor: until the
-/// successor misses it, until all slots are over that it granted or opened, and from a question to
-/// a slot.
+/// successor misses it, until all hosts have told that they obey the successor, until the slots are
+/// over that were open then, and from a report to a slot.
 fn bound(by_signal: bool) -> Duration {
     let round = (SLOT + GUARD) * SLOTS;
     // Frames differ by no more than this, in reaction and line time.
     let (clock, held) =
         if by_signal { (Duration::ZERO, HOLD + Duration::from_us(10)) } else { (CLOCK, Duration::ZERO) };
     let message = LATENCY + clock * 2 + Duration::from_us(1);
-    let takeover = (round + LATENCY * 2 + clock * 2 + Duration::from_us(1)) * 2;
+    let takeover = round + LATENCY * 2 + clock * 2 + Duration::from_us(1);
     let lead = COMPUTE + message;
-    let memory = (round + lead) * 2 + if by_signal { held + message } else { held };
-    takeover + memory + (SLOT + GUARD) + lead + message * 3
+    takeover + COMPUTE + message * 2 + held + (SLOT + GUARD) * 2 + lead + message * 3
 }
 
 #[test]

@@ -158,6 +158,7 @@ impl Expected {
         let mut e = Self::default();
         let (kind, epoch, number, time) = match control {
             Control::Message(Message::Report(r)) => {
+                e.put("report.heard", r.heard);
                 r.backlog.room.into_iter().for_each(|room| e.put("report.room", room.get()));
                 if r.obeys > 0 {
                     e.put("report.obeys", r.obeys);
@@ -226,7 +227,7 @@ impl Expected {
                 }
                 (6, c.epoch, c.round.0, c.effective)
             }
-            Control::Message(Message::Heartbeat(h)) => (7, h.epoch, 0, Time::ZERO),
+            Control::Message(Message::Heartbeat(h)) => (7, h.epoch, h.round.0, Time::ZERO),
             Control::Message(Message::Part(p)) => {
                 e.put("report_at", p.report_at.as_ps());
                 p.grants.iter().for_each(|(host, grant)| e.grant(Some(*host), grant));
@@ -238,6 +239,7 @@ impl Expected {
                     e.put("gathered.has_room", u8::from(r.backlog.room.is_some()));
                     e.put("gathered.has_obeys", u8::from(r.obeys > 0));
                     e.put("gathered.epoch", r.epoch);
+                    e.put("report.heard", r.heard);
                     e.put("gathered.sequence", r.sequence);
                     e.put("gathered.taken_at", r.taken_at.as_ps());
                     e.put("gathered.entries", r.backlog.entries().len());
@@ -345,10 +347,12 @@ fn entries(most: usize) -> impl Strategy<Value = Vec<BacklogEntry>> {
 
 fn report(most: usize) -> impl Strategy<Value = BacklogReport> {
     let numbers = (any::<u32>(), any::<u64>(), time(), any::<u32>());
-    (numbers, entries(most), any::<Option<u64>>()).prop_map(|((epoch, sequence, taken_at, obeys), entries, room)| {
+    (numbers, entries(most), any::<Option<u64>>()).prop_map(|((epoch, number, taken_at, obeys), entries, room)| {
         let mut backlog = Backlog::new(entries);
         backlog.room = room.map(Bytes::new);
-        BacklogReport { epoch, sequence, taken_at, obeys, backlog }
+        // Both are in one field.
+        let (sequence, heard) = (number >> 8, number as u8);
+        BacklogReport { epoch, sequence, taken_at, obeys, heard, backlog }
     })
 }
 
@@ -484,7 +488,8 @@ fn controls() -> impl Strategy<Value = Control> {
     );
     let heartbeat =
         number().prop_map(|(epoch, period, sent_at)| Control::Heartbeat(Heartbeat { epoch, period, sent_at }));
-    let leads = any::<u32>().prop_map(|epoch| Message::Heartbeat(timeplane_protocol::Heartbeat { epoch }));
+    let leads = (any::<u32>(), any::<u64>())
+        .prop_map(|(epoch, round)| Message::Heartbeat(timeplane_protocol::Heartbeat { epoch, round: Round(round) }));
     prop_oneof![
         report(300).prop_map(|r| Control::Message(Message::Report(Box::new(r)))),
         bursts().prop_map(|r| Control::Message(Message::Report(Box::new(r)))),

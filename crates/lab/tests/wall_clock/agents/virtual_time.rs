@@ -90,8 +90,14 @@ impl World for VirtualTime {
         self.inner.hosts[host as usize].queues.clear();
         // What the controller's driver says of a host that has left.
         let now = self.inner.controller_clock.read(self.inner.now);
-        let report =
-            BacklogReport { epoch: 0, sequence: u64::MAX, taken_at: now, obeys: 0, backlog: Backlog::default() };
+        let report = BacklogReport {
+            epoch: 0,
+            sequence: u64::MAX,
+            taken_at: now,
+            obeys: 0,
+            heard: 0,
+            backlog: Backlog::default(),
+        };
         let input = Input::Message { from: Address::Host(HostId(host)), message: Message::Report(Box::new(report)) };
         self.inner.controller.handle(now, input, &mut Vec::new());
     }

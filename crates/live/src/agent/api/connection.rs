@@ -1,8 +1,8 @@
 //! One connection of a program to the agent's socket: reads its request, and then sends or receives
 //! the stream on a thread of its own.
 
-use super::Shared;
-use crate::agent::streams::{IncomingId, ListenerId, Outgoing, Read as StreamRead, StreamError, StreamId, Streams};
+use super::{Locked, Shared};
+use crate::agent::streams::{Awaited, IncomingId, ListenerId, Outgoing, Read as StreamRead, StreamError, StreamId};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{MsgFlags, recv};
 use serde::Deserialize;
@@ -10,7 +10,9 @@ use serde_json::{Value, json};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixStream;
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::task::{Wake, Waker};
+use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 use timeplane_model::HostId;
 
@@ -64,11 +66,23 @@ struct Client<'a> {
     socket: UnixStream,
     shared: &'a Shared,
     is_stopped: &'a dyn Fn() -> bool,
+    /// Wakes the thread of this connection.
+    waker: Waker,
+}
+
+/// The thread of a connection.
+struct Connection(Thread);
+
+impl Wake for Connection {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
 }
 
 /// Serves a client's request.
 pub(super) fn serve(socket: UnixStream, shared: &Shared, is_stopped: &dyn Fn() -> bool) {
-    let mut client = Client { socket, shared, is_stopped };
+    let waker = Arc::new(Connection(thread::current())).into();
+    let mut client = Client { socket, shared, is_stopped, waker };
     let result = client.request().and_then(|request| match request {
         Request::Send { to, port, length } => client.send(HostId(to), port, length),
         Request::Receive { port } => client.receive(port),
@@ -143,9 +157,11 @@ impl Client<'_> {
         fds[0].revents().is_some_and(|r| r.intersects(PollFlags::POLLHUP | PollFlags::POLLERR))
     }
 
-    /// Waits until the agent's loop has done something, or for a short time.
-    fn wait<'g>(&self, streams: MutexGuard<'g, Streams>) -> MutexGuard<'g, Streams> {
-        self.shared.changed.wait_timeout(streams, LOOK).unwrap_or_else(PoisonError::into_inner).0
+    /// Waits until something happens, or for a short time.
+    fn wait(&self, mut streams: Locked<'_>, what: Awaited) {
+        streams.watch(what, &self.waker);
+        drop(streams);
+        thread::park_timeout(LOOK);
     }
 
     fn send(&mut self, to: HostId, port: u16, length: Option<u64>) -> Result<(), Failure> {
@@ -197,7 +213,7 @@ impl Client<'_> {
             }
             let streams = self.shared.lock();
             if streams.outgoing(id) == Some(state) {
-                drop(self.wait(streams));
+                self.wait(streams, Awaited::Delivered(id));
             }
         }
     }
@@ -213,7 +229,7 @@ impl Client<'_> {
             let state = self.check(id)?;
             let streams = self.shared.lock();
             if streams.outgoing(id) == Some(state) {
-                drop(self.wait(streams));
+                self.wait(streams, Awaited::Room(id));
             }
         }
     }
@@ -255,7 +271,7 @@ impl Client<'_> {
             }
             let streams = self.shared.lock();
             if !streams.offers(listener) {
-                drop(self.wait(streams));
+                self.wait(streams, Awaited::Offer(listener));
             }
         }
     }
@@ -276,7 +292,7 @@ impl Client<'_> {
                     }
                     let streams = self.shared.lock();
                     if !streams.is_readable(id) {
-                        drop(self.wait(streams));
+                        self.wait(streams, Awaited::Readable(id));
                     }
                 }
             }

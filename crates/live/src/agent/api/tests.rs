@@ -26,7 +26,7 @@ fn mac(host: usize) -> MacAddress {
 }
 
 fn peer(host: usize, epoch: u32) -> PeerHost {
-    PeerHost { mac: mac(host), epoch, key: None }
+    PeerHost { mac: mac(host), epoch, key: None, mtu: None }
 }
 
 impl World {
@@ -92,7 +92,6 @@ fn network(hosts: &[Arc<Shared>; 2], loss: u64, stop: &AtomicBool) {
                 }
             }
         }
-        hosts.iter().for_each(|h| h.changed.notify_all());
     }
 }
 

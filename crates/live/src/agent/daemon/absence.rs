@@ -17,7 +17,5 @@ impl LiveAgent {
             tracing::warn!("host {} has been away for {}: its streams end", host.0, self.config.give_up_after);
             streams.set_absent(host);
         }
-        drop(streams);
-        self.shared.changed.notify_all();
     }
 }

@@ -149,7 +149,13 @@ impl LiveAgent {
 
     /// Handles the epoch in which a controller plans.
     pub(super) fn plans_in(&mut self, controller: usize, epoch: u32) {
-        self.ruling = self.ruling.max(epoch);
+        if epoch > self.ruling {
+            self.ruling = epoch;
+            // Before the report that this host obeys it: the new controller counts on that.
+            if let Err(e) = self.gate.obey_from(epoch) {
+                self.troubles.say(clock::now(), |more| tracing::warn!("{e}{more}"));
+            }
+        }
         if self.clocks.rules(controller, epoch) {
             self.tell_gate();
         }

@@ -10,17 +10,55 @@ use crate::config::Late;
 use crate::gate::GateConfig;
 use crate::notes::{Hello, Note, Welcome, digits_of};
 use std::sync::atomic::Ordering::Relaxed;
-use timeplane_model::{Duration, HostId, Rate};
+use timeplane_model::{Duration, HostId, Rate, Time};
 use timeplane_protocol::{Detail, HostAgent, HostConfig, Reporting};
 
+/// A controller's refusal.
+#[derive(Debug)]
+pub(super) struct Refused {
+    why: String,
+    /// When to greet the controller again, and how long after that: the reason may be gone by then,
+    /// such as another host with this one's address.
+    again: Time,
+    pause: Duration,
+}
+
+/// Pauses before a controller is greeted again: the first, and the longest.
+const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(10)];
+
 impl LiveAgent {
+    /// Handles a controller's refusal. It is logged where it is news.
+    pub(super) fn refused(&mut self, controller: usize, why: String) {
+        let (now, before) = (clock::now(), self.refused.remove(&controller));
+        if before.as_ref().is_none_or(|b| b.why != why) {
+            self.troubles.say(now, |more| {
+                tracing::error!("controller {controller} refuses this host: {why}{more}");
+            });
+        }
+        let pause = before.map_or(PAUSES[0], |b| (b.pause * 2).min(PAUSES[1]));
+        self.refused.insert(controller, Refused { why, again: now.saturating_add(pause), pause });
+    }
+
+    /// Greets controllers again that have refused this host a while ago.
+    pub(super) fn greet_again(&mut self) {
+        let now = clock::now();
+        let due: Vec<usize> = self.refused.iter().filter(|(_, r)| r.again <= now).map(|(c, _)| *c).collect();
+        for controller in due {
+            // The answer sets the next time.
+            if let Some(refused) = self.refused.get_mut(&controller) {
+                refused.again = now.saturating_add(PAUSES[1]);
+            }
+            self.greet(controller);
+        }
+    }
+
     /// Tells a controller who this host is.
     pub(super) fn greet(&self, controller: usize) {
         let GateConfig { mac, key, .. } = &self.config.gate;
         let (host, epoch) = (self.config.host.0, self.config.epoch);
         let secret = Self::streams(&self.shared).config().secret.map(|secret| digits_of(&secret.0));
         let (mac, key, ip) = (mac.to_string(), digits_of(&key.0), self.config.ip);
-        let hello = Hello { host, epoch, mac, ip, key, secret };
+        let hello = Hello { host, epoch, mac, ip, key, secret, mtu: Some(self.interface.mtu()) };
         if let Ok(note) = serde_json::to_value(Note::Hello(hello)) {
             // If the controller has left already, the agent greets it again when it is back.
             let _ = self.controllers[controller].send(Record::Note(note));
@@ -52,7 +90,6 @@ impl LiveAgent {
                 }
             }
         }
-        self.shared.changed.notify_all();
         if let Some(told) = &mut self.on_joined {
             told(welcome.joined.len());
         }

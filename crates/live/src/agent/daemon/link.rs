@@ -33,8 +33,13 @@ pub(super) struct Interface {
 }
 
 impl Interface {
-    pub(super) fn new(index: i32) -> Self {
-        Self { index, mtu: LARGEST, trouble: None, looked_at: Time::ZERO, retry_at: Time::ZERO }
+    pub(super) fn new(index: i32, mtu: u32) -> Self {
+        Self { index, mtu, trouble: None, looked_at: Time::ZERO, retry_at: Time::ZERO }
+    }
+
+    /// The largest packet that it takes and the agent uses, in bytes.
+    pub(super) fn mtu(&self) -> u32 {
+        self.mtu
     }
 }
 
@@ -71,8 +76,7 @@ impl LiveAgent {
 
     /// Cuts frames to the interface's MTU. Returns whether it has changed.
     fn look_at_mtu(&mut self) -> bool {
-        let Ok(mtu) = mtu_of(self.name()) else { return false };
-        let mtu = mtu.min(LARGEST);
+        let Ok(mtu) = usable_mtu(self.name()) else { return false };
         if mtu == self.interface.mtu {
             return false;
         }
@@ -84,6 +88,10 @@ impl LiveAgent {
         drop(streams);
         if let Some(told) = &mut self.on_mtu {
             told(payload);
+        }
+        // Other hosts hear of it, as nobody tells them that their frames are too long.
+        for controller in 0..self.controllers.len() {
+            self.greet(controller);
         }
         true
     }
@@ -156,6 +164,15 @@ impl LiveAgent {
 
 mod ioctl {
     nix::ioctl_readwrite_bad!(interface_mtu, nix::libc::SIOCGIFMTU, nix::libc::ifreq);
+}
+
+/// The largest packet of agents at an interface of this thread's network namespace: its MTU, but at
+/// most 1500 B.
+///
+/// # Errors
+/// If there is no such interface.
+pub fn usable_mtu(interface: &str) -> std::io::Result<u32> {
+    Ok(mtu_of(interface)?.min(LARGEST))
 }
 
 /// The MTU of an interface of this thread's network namespace.

@@ -41,6 +41,11 @@ impl OpenQueue {
             packets: None,
         }
     }
+    /// A queue with a rate.
+    #[cfg(test)]
+    pub(super) fn with_rate(destination: HostId, until: Time, pace: Pace) -> Self {
+        Self { pace: Some(pace), ..Self::unscheduled(destination, until) }
+    }
     /// The class field of its frames.
     pub(super) fn class_field(&self) -> u16 {
         if self.by_circuit() { self.class | CIRCUIT } else { self.class }
@@ -80,7 +85,7 @@ impl LiveAgent {
         }
         // The bucket counts from when the kernel opened the gate, however late this thread was
         // woken.
-        let opened = self.gate.class(number).filter(|_| by_signal);
+        let opened = if by_signal { self.gate.class(number) } else { None };
         let opened = opened.map_or(now, |c| Time::from_ps((c.opened_ns * 1000) as i64)).min(now);
         let new = |rate| if by_signal { Pace::since(opened, rate) } else { Pace::new(now, rate) };
         let pace = rate.map(|rate| before.and_then(|b| b.pace).map_or_else(|| new(rate), |p| p.at(now, rate)));

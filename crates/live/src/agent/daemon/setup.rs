@@ -27,6 +27,12 @@ pub enum AgentError {
         /// The system's message.
         source: std::io::Error,
     },
+    /// A controller knows a start of this host with a higher number.
+    #[error("a controller knows epoch {known} of this host, which is newer")]
+    Outranked {
+        /// That epoch.
+        known: u32,
+    },
     /// The interface was removed, and is back with another address.
     #[error("interface {interface} is back with the address {now} instead of {before}: start the agent again")]
     Address {

@@ -135,7 +135,7 @@ mod tests {
         let bytes = backlog(at(9), Detail::Destinations, waiting.clone());
         assert!(bytes.bursts.is_empty() && bytes.entries().len() == 2);
         let backlog = backlog(at(9), Detail::Bursts, waiting);
-        let mut report = BacklogReport { epoch: 1, sequence: 1, taken_at: at(10), obeys: 0, backlog };
+        let mut report = BacklogReport { epoch: 1, sequence: 1, taken_at: at(10), obeys: 0, heard: 0, backlog };
         by_controller(&mut report, Offset { ahead: -1_000, error: 7 });
         let bursts: Vec<_> = report.backlog.bursts.iter().map(|b| (b.destination.0, b.packets, b.arrived)).collect();
         assert_eq!((bursts, report.taken_at), (vec![(1, 1, at(10)), (4, 2, at(10))], at(11)));

@@ -4,7 +4,7 @@
 use super::incoming::{FrameOutcome, Receiving};
 use super::listening::Port;
 use super::peer::{Ending, Peer};
-use super::{Answer, FLOOR, IncomingId, MAX_INCOMING, PATIENCE, PeerHost, Streams, Timer};
+use super::{Answer, FLOOR, IncomingId, MAX_INCOMING, PATIENCE, PeerHost, StreamId, Streams, Timer};
 use timeplane_model::{Duration, HostId, Time};
 use timeplane_protocol::wire::{
     DataHeader, DataKind, GIVEN_UP, MIN_FRAME, PairKey, UNGATED, WireError, encode_repair, parse_repair,
@@ -99,6 +99,9 @@ impl Streams {
             return Some(peer.epoch);
         }
         (peer.mac, peer.send_key) = (told.mac, told.key);
+        peer.mtu = told.mtu.unwrap_or(u32::MAX);
+        let most = self.config.payload_within(peer.mtu.min(self.config.mtu)) as usize;
+        self.counters.packets_dropped += peer.packets.drop_longer(most);
         if told.epoch > peer.epoch {
             peer.epoch = told.epoch;
             self.on_new_agent(host, told.epoch);
@@ -129,7 +132,10 @@ impl Streams {
     pub(super) fn with_sending(&mut self, number: u32, change: impl FnOnce(&mut super::outgoing::Sending)) {
         let Some(stream) = self.sending.get_mut(&number) else { return };
         let (was_given_up, was_complete) = (stream.is_given_up(), stream.is_complete());
+        let acknowledged = stream.acknowledged_bytes();
         change(stream);
+        let is_over = stream.is_given_up() || stream.is_complete();
+        self.watching.progress(StreamId(number), stream.acknowledged_bytes() > acknowledged, is_over);
         self.counters.streams_given_up += u64::from(stream.is_given_up() && !was_given_up);
         self.counters.streams_delivered += u64::from(stream.is_complete() && !was_complete);
         self.make_ready(number);
@@ -213,7 +219,11 @@ impl Streams {
                     stream.patience = None;
                     if let Some(port) = port {
                         port.offer(id);
+                        self.watching.offer(port.listeners(stream.port));
                     }
+                }
+                if stream.is_readable() {
+                    self.watching.readable(id);
                 }
             }
             FrameOutcome::Duplicate => self.counters.frames_duplicate += 1,
@@ -289,6 +299,7 @@ impl Streams {
     }
 
     fn receiver_due(&mut self, now: Time, id: IncomingId, out: &mut Vec<Vec<u8>>) {
+        let most = (self.max_payload(id.host) as usize - 8) / 16;
         let Some(stream) = self.receiving.get_mut(&id) else { return };
         stream.timer = None;
         let is_heard = self.ports.get(&stream.port).is_some_and(Port::is_open);
@@ -304,7 +315,6 @@ impl Streams {
             return;
         }
         if (is_heard || stream.accepted) && stream.deadline().is_some_and(|at| at <= now) {
-            let most = (self.config.max_payload() as usize - 8) / 16;
             let (contiguous, missing) = stream.report(now, most.min(MAX_MISSING));
             let port = stream.port;
             self.counters.reports_sent += 1;

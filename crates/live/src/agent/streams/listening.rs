@@ -21,6 +21,10 @@ impl Port {
     pub(super) fn is_open(&self) -> bool {
         !self.listeners.is_empty()
     }
+    /// The programs that listen at the port of this number.
+    pub(super) fn listeners(&self, port: u16) -> impl Iterator<Item = ListenerId> {
+        self.listeners.iter().map(move |&number| ListenerId { port, number })
+    }
     /// Adds a stream that has started.
     pub(super) fn offer(&mut self, id: IncomingId) {
         self.begun.push_back(id);
@@ -81,6 +85,7 @@ impl Streams {
         let Some(at) = port.listeners.iter().position(|&n| n == listener.number) else { return };
         port.listeners.remove(at);
         self.listeners -= 1;
+        self.watching.offer(std::iter::once(listener));
         if !port.listeners.is_empty() {
             return;
         }
@@ -139,6 +144,7 @@ impl Streams {
     /// Removes a stream from all lists.
     pub(super) fn remove_receiving(&mut self, id: IncomingId) -> Option<Receiving> {
         let stream = self.receiving.remove(&id)?;
+        self.watching.readable(id);
         if let Some(at) = stream.timer {
             self.timers.remove(&(at, Timer::Receiving(id)));
         }

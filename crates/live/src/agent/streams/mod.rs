@@ -42,12 +42,13 @@ mod repeats;
 mod ring;
 mod sending;
 mod types;
+mod watching;
 
 #[cfg(test)]
 mod tests;
 
 pub use types::{
-    Attention, IncomingId, ListenerId, Outgoing, PeerHost, Read, Sent, StreamCounters, StreamError, StreamId,
+    Attention, Awaited, IncomingId, ListenerId, Outgoing, PeerHost, Read, Sent, StreamCounters, StreamError, StreamId,
     StreamsConfig,
 };
 
@@ -58,6 +59,7 @@ use peer::Peer;
 use pool::Pool;
 use std::collections::{BTreeMap, BTreeSet};
 use timeplane_model::{Bytes, Duration, HostId, Time};
+use watching::Watching;
 
 /// Streams that may be open to send.
 pub const MAX_OUTGOING: usize = 4096;
@@ -123,6 +125,7 @@ pub struct Streams {
     next_listener: u64,
     /// How often a destination for which nothing waited got something.
     awoken: u64,
+    watching: Watching,
 }
 
 impl Streams {
@@ -148,6 +151,7 @@ impl Streams {
             next_repair: 0,
             next_listener: 0,
             awoken: 0,
+            watching: Watching::default(),
         }
     }
 
@@ -161,9 +165,25 @@ impl Streams {
     /// are longer now are dropped and counted.
     pub fn set_mtu(&mut self, mtu: u32) {
         self.config.mtu = mtu;
-        let most = self.config.max_payload() as usize;
         for peer in self.peers.values_mut() {
+            let most = self.config.payload_within(mtu.min(peer.mtu)) as usize;
             self.counters.packets_dropped += peer.packets.drop_longer(most);
+        }
+    }
+
+    /// The largest payload of a frame to a host: neither its interface nor this one's allows more.
+    pub fn max_payload(&self, to: HostId) -> u32 {
+        let mtu = self.peers.get(&to).map_or(u32::MAX, |peer| peer.mtu);
+        self.config.payload_within(mtu.min(self.config.mtu))
+    }
+
+    /// Counts a packet that was longer than [`max_payload`](Self::max_payload), and how it was
+    /// handled: as fragments, or by an answer to its sender.
+    pub fn count_too_long(&mut self, fragmented: bool) {
+        if fragmented {
+            self.counters.packets_fragmented += 1;
+        } else {
+            self.counters.packets_too_long += 1;
         }
     }
 
@@ -244,6 +264,7 @@ impl Streams {
     /// most; what was not acknowledged does not arrive.
     pub fn abandon(&mut self, id: StreamId) {
         let Some(stream) = self.sending.remove(&id.0) else { return };
+        self.watching.end(id);
         if let Some(at) = stream.timer {
             self.timers.remove(&(at, Timer::Sending(id.0)));
         }
@@ -263,7 +284,7 @@ impl Streams {
     /// An IP packet for another host. False where it is dropped: its queue is full, no frame is as
     /// long, or the host is not known or stays away.
     pub fn push_packet(&mut self, to: HostId, packet: &[u8]) -> bool {
-        let fits = packet.len() <= self.config.max_payload() as usize;
+        let fits = packet.len() <= self.max_payload(to) as usize;
         let most = self.config.packet_queue.get();
         let taken = self.peers.get_mut(&to).filter(|peer| fits && !peer.absent).is_some_and(|peer| {
             let was_empty = peer.packets.is_empty();

@@ -43,6 +43,8 @@ pub(super) struct Peer {
     pub(super) absent: bool,
     /// How long frames to it may be.
     pub(super) reach: Reach,
+    /// The longest packet that it says it receives.
+    pub(super) mtu: u32,
 }
 
 impl Peer {
@@ -60,6 +62,7 @@ impl Peer {
             ended: Ended::default(),
             absent: false,
             reach: Reach::default(),
+            mtu: host.mtu.unwrap_or(u32::MAX),
         }
     }
 

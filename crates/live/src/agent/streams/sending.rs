@@ -11,8 +11,9 @@ impl Streams {
     /// The backlog of each destination that has one: bytes on the wire, in the fewest possible
     /// frames.
     pub fn backlog(&self) -> Vec<(HostId, Bytes)> {
-        let (sizes, max_payload) = (self.config.sizes(), u64::from(self.config.max_payload()));
+        let sizes = self.config.sizes();
         let waiting = self.peers.iter().map(|(&host, peer)| {
+            let max_payload = u64::from(self.max_payload(host));
             let of = |turn: &Turn| match turn {
                 Turn::Packets => peer.packets.wire(),
                 Turn::Stream(number) => {
@@ -36,7 +37,13 @@ impl Streams {
             (Some(now), Some(then)) => now < then,
             (now, then) => now.is_some() && then.is_none(),
         };
-        is_sooner || self.awoken != before.awoken
+        is_sooner || self.has_new_backlog(before)
+    }
+
+    /// Whether a destination without backlog has got some since `before`. Controllers hear of
+    /// nothing else: an earlier deadline is no change of the queues.
+    pub fn has_new_backlog(&self, before: Attention) -> bool {
+        self.awoken != before.awoken
     }
 
     /// The current state, for a later call of [`Streams::needs_loop`].
@@ -61,7 +68,7 @@ impl Streams {
         self.clock = self.clock.max(now);
         frame.clear();
         let room = self.config.sizes().payload_within(most_wire).filter(|&room| room > 0)?;
-        let room = room.min(u64::from(self.config.max_payload()));
+        let room = room.min(u64::from(self.max_payload(to)));
         let peer = self.peers.get_mut(&to)?;
         let mut header = packet_header(&self.config, peer, class);
         frame.resize(DataHeader::BYTES, 0);
@@ -126,6 +133,7 @@ impl Streams {
     /// Return the last one of several first. An IP packet that exceeds the MTU by now is dropped.
     pub fn unsent(&mut self, sent: Sent, frame: &[u8]) {
         let Ok((header, payload)) = DataHeader::parse(frame) else { return };
+        let max_payload = u64::from(self.max_payload(sent.to));
         let Some(peer) = self.peers.get_mut(&sent.to) else { return };
         self.counters.frames_refused += 1;
         let bytes = u64::from(header.payload);
@@ -133,7 +141,7 @@ impl Streams {
             SentItem::Packet(number) => {
                 self.counters.packets_sent -= 1;
                 self.counters.packet_bytes_sent -= bytes;
-                if bytes > u64::from(self.config.max_payload()) {
+                if bytes > max_payload {
                     self.counters.packets_dropped += 1;
                     return;
                 }

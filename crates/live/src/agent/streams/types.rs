@@ -57,7 +57,12 @@ impl StreamsConfig {
     /// The largest payload of a frame, in bytes. It is the MTU of a TUN interface whose packets are
     /// carried.
     pub fn max_payload(&self) -> u32 {
-        self.mtu.clamp(576, u32::from(u16::MAX)) - self.sizes().overhead() as u32
+        self.payload_within(self.mtu)
+    }
+
+    /// The largest payload of a frame in packets of this size.
+    pub(super) fn payload_within(&self, mtu: u32) -> u32 {
+        mtu.clamp(576, u32::from(u16::MAX)) - self.sizes().overhead() as u32
     }
 
     pub(super) fn sizes(&self) -> FrameSizes {
@@ -75,6 +80,9 @@ pub struct PeerHost {
     pub epoch: u32,
     /// Key of frames from this host to that one, if hosts seal their frames.
     pub key: Option<PairKey>,
+    /// The longest packet that its interface receives, in bytes without Ethernet's header, if it
+    /// has told. Values below 576 count as 576.
+    pub mtu: Option<u32>,
 }
 
 /// A stream that this host sends. Numbers are reused after 2^32 streams.
@@ -171,6 +179,19 @@ pub struct Outgoing {
     pub given_up: bool,
 }
 
+/// What a program waits for. See [`Streams::watch`](super::Streams::watch).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Awaited {
+    /// Room in the send buffer of a stream: its receiver has acknowledged more.
+    Room(StreamId),
+    /// The end of a stream that this host sends: it is complete or given up.
+    Delivered(StreamId),
+    /// Bytes or the end of a stream that this host receives.
+    Readable(IncomingId),
+    /// A stream for a listener.
+    Offer(ListenerId),
+}
+
 /// Result of reading a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Read {
@@ -260,6 +281,11 @@ pub struct StreamCounters {
     /// IP packets that found their queue full, were too long for a frame, or were for hosts that
     /// are unknown or stay away.
     pub packets_dropped: u64,
+    /// IP packets that were too long for a frame to their host, and left as fragments.
+    pub packets_fragmented: u64,
+    /// IP packets that were too long for a frame to their host, and whose senders were told so by
+    /// ICMP.
+    pub packets_too_long: u64,
     /// Streams that were opened here.
     pub streams_opened: u64,
     /// Streams that were delivered completely.

@@ -15,7 +15,7 @@ use timeplane_protocol::wire::MacAddress;
 fn requests_of_programs() {
     let mac = MacAddress([2, 0, 0, 0, 0, 7]);
     let mut streams = Streams::new(StreamsConfig::new(HostId(0), mac, 1));
-    streams.set_peer(HostId(3), PeerHost { mac: MacAddress([2, 0, 0, 0, 0, 3]), epoch: 1, key: None });
+    streams.set_peer(HostId(3), PeerHost { mac: MacAddress([2, 0, 0, 0, 0, 3]), epoch: 1, key: None, mtu: None });
     let shared = Shared::new(streams).unwrap();
     let path = std::env::temp_dir().join(format!("tpfuzz{}.sock", std::process::id()));
     let _api = Api::start(&path, shared, 0o600).unwrap();

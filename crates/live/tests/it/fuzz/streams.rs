@@ -23,7 +23,7 @@ pub fn pieces(mut input: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 fn host(host: u32, mac: MacAddress, other: (u32, MacAddress)) -> Streams {
     let mut streams = Streams::new(StreamsConfig::new(HostId(host), mac, 3));
-    streams.set_peer(HostId(other.0), PeerHost { mac: other.1, epoch: 3, key: None });
+    streams.set_peer(HostId(other.0), PeerHost { mac: other.1, epoch: 3, key: None, mtu: None });
     streams
 }
 

@@ -112,6 +112,22 @@ fn another_controller_has_another_clock() {
     assert_eq!((c.obeyed, c.late, c.stale), (3, 1, 0));
 }
 
+/// The agent hears of a new controller before the gate hears a signal of it: those of the one
+/// before open and close nothing any more.
+#[test]
+fn a_controller_that_was_replaced_is_not_obeyed() {
+    let bench = bench("ruled");
+    bench.signal(&bench.seal(from_now(0, Some(3))));
+    assert!(bench.leaves(3));
+    bench.gate.obey_from(2).unwrap();
+    bench.signal(&bench.seal(from_now(0, Some(4))));
+    assert!(bench.leaves(3) && !bench.leaves(4));
+    bench.signal(&bench.seal(Pfc { epoch: 2, ..from_now(0, Some(4)) }));
+    assert!(bench.leaves(4) && !bench.leaves(3));
+    let c = bench.gate.counters();
+    assert_eq!((c.obeyed, c.stale), (2, 1));
+}
+
 #[test]
 fn plain_frames_have_no_time_and_are_never_late() {
     let bench = bench("notime");

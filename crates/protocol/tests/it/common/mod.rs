@@ -110,6 +110,8 @@ pub struct World {
     pub dead: bool,
     /// Controllers do not hear each other.
     pub cut_off: bool,
+    /// If set, the first controller reaches these hosts only, and the second one the others.
+    pub reached_by_first: Option<std::ops::Range<u32>>,
     /// The controller hears nothing but is heard.
     pub deaf: bool,
     /// Relays with their clocks, each in charge of a part of the hosts.
@@ -151,6 +153,7 @@ impl World {
             config,
             dead: false,
             cut_off: false,
+            reached_by_first: None,
             deaf: false,
             relays: Vec::new(),
             lost_between: 0,
@@ -417,6 +420,12 @@ impl World {
         assert_eq!(read, message);
         let between = |a, b| matches!((a, b), (Address::Controller, Address::Peer));
         if (self.deaf && to == Address::Controller) || self.cut_off && (between(from, to) || between(to, from)) {
+            return;
+        }
+        if let (Some(first), Address::Host(h), other) | (Some(first), other, Address::Host(h)) =
+            (&self.reached_by_first, from, to)
+            && (other == Address::Controller) != first.contains(&h.0)
+        {
             return;
         }
         let is_controller = |a| !matches!(a, Address::Host(_));

@@ -4,6 +4,7 @@
 mod attacks;
 mod rules;
 mod transfer;
+mod waking;
 
 use super::*;
 use std::collections::BTreeMap;
@@ -26,7 +27,7 @@ pub(super) fn secret(owner: HostId) -> HostSecret {
 
 /// A host as a controller describes it to another one.
 pub(super) fn peer(of: HostId, epoch: u32, reader: HostId, sealed: bool) -> PeerHost {
-    PeerHost { mac: mac(of), epoch, key: sealed.then(|| secret(of).key_of(reader, of)) }
+    PeerHost { mac: mac(of), epoch, key: sealed.then(|| secret(of).key_of(reader, of)), mtu: None }
 }
 
 /// A host that knows the other one, with the epochs of the first agents.

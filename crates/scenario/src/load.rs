@@ -1,7 +1,6 @@
 //! Loads a scenario from a file, a text or JSON, and keeps the location of every value. Applies
 //! overrides, checks the shape against the JSON Schema, and expands the sweep into points.
 
-use crate::Scenario;
 use crate::document::{Node, Origin, Value};
 use crate::error::{Issue, Location, Problem, ScenarioError, Source};
 use crate::shape::{Finding, Shape, join, one_of};

@@ -50,8 +50,12 @@ pub(crate) struct Finding {
 impl Shape {
     /// The shape of a scenario. It is derived from the types once, which takes some milliseconds.
     pub fn of_scenarios() -> &'static Self {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| Shape { schema: crate::schema() });
+        static SHAPE: LazyLock<Shape> = LazyLock::new(|| Shape::new(crate::schema()));
         &SHAPE
+    }
+
+    pub fn new(schema: Json) -> Self {
+        Self { schema }
     }
 
     fn kind<'a>(&'a self, schema: &'a Json) -> Kind<'a> {

@@ -46,9 +46,10 @@ pub fn pack_slots(slots: &Slots, dark: Duration) -> [Packed; 2] {
     let first = |column: &[i64]| groups.iter().map(|g| column[g[0]]).collect::<Vec<_>>();
     let (start, open, gap) = (first(&slots.start), first(&slots.open), first(&slots.gap));
     let mut until = 0;
+    // A damaged table may hold any times.
     let darks = (0..groups.len()).map(|i| {
-        let before = start[i] - until;
-        until = until.max(start[i] + open[i] + gap[i]);
+        let before = start[i].saturating_sub(until);
+        until = until.max(start[i].saturating_add(open[i]).saturating_add(gap[i]));
         before.clamp(0, dark.as_ps())
     });
     let darks: Vec<i64> = darks.collect();
@@ -140,6 +141,15 @@ mod tests {
         let values = |columns: &[Column], i: usize| columns[i].values.iter().map(|v| v.unwrap()).collect::<Vec<_>>();
         assert_eq!([2, 5, 6].map(|i| values(&group, i)), [vec![0, 500], vec![0, 0], vec![2, 2]]);
         assert_eq!(values(&pairs, 0), [2, 7, 3, 4]);
+    }
+
+    #[test]
+    fn times_of_a_damaged_table_do_not_overflow() {
+        let mut slots = slots(&[(0, i64::MIN, 100, 0), (1, i64::MAX, i64::MAX, 1), (2, i64::MAX, 5, 1)]);
+        slots.gap = vec![i64::MAX; 3];
+        let [group, _] = pack_slots(&slots, Duration::from_ps(30)).map(|p| unpack(&p).unwrap());
+        let dark: Vec<i64> = group[5].values.iter().map(|v| v.unwrap()).collect();
+        assert_eq!(dark, [0, 30, 0]);
     }
 
     #[test]

@@ -60,7 +60,8 @@ impl<'a> Book<'a> {
         let plan = scheme["plan"]["circuits"].as_object()?;
         let swept = run.about.point.get(&format!("scheme.{}.plan.circuits.dark", run.scheme));
         let dark = swept.map(String::as_str).or_else(|| plan.get("dark")?.as_str());
-        let dark = dark.and_then(|text| text.parse().ok()).unwrap_or(Duration::ZERO);
+        // A manifest that was edited may have a negative one.
+        let dark = dark.and_then(|text| text.parse().ok()).unwrap_or(Duration::ZERO).max(Duration::ZERO);
         let own = &scheme["fabric"]["topology"]["hybrid"]["retune"];
         let retune = if own.is_null() { &scenario["fabric"]["topology"]["hybrid"]["retune"] } else { own };
         Some(Circuits { dark, moved_only: retune.as_str().is_some_and(|r| r != "all_stop") })

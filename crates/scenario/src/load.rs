@@ -4,7 +4,7 @@
 use crate::document::{Node, Origin, Value};
 use crate::error::{Issue, Location, Problem, ScenarioError, Source};
 use crate::shape::{Finding, Shape, join, one_of};
-use crate::{Preset, Scenario, schema};
+use crate::{Preset, Scenario};
 use indexmap::IndexMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ pub struct Loaded {
     pub base: PathBuf,
     document: Node,
     sources: Arc<[Source]>,
-    shape: Shape,
+    shape: &'static Shape,
 }
 
 /// One combination of a sweep's values; a scenario without a sweep has one point.
@@ -143,7 +143,7 @@ impl Loaded {
         base: PathBuf,
         overrides: &[(String, Vec<String>)],
     ) -> Result<Self, ScenarioError> {
-        let shape = Shape::new(schema());
+        let shape = Shape::of_scenarios();
         let mut findings = Vec::new();
         flatten_sweep(&mut document);
         for (key, values) in overrides {
@@ -151,13 +151,13 @@ impl Loaded {
             let text = values.join(",");
             let whole = Origin { source: Some(source), span: 0..text.len() };
             sources.push(Source { name: format!("--set {key}"), text, is_override: true });
-            findings.extend(apply(&shape, &mut document, key, values, &whole));
+            findings.extend(apply(shape, &mut document, key, values, &whole));
         }
         let sources: Arc<[Source]> = sources.into();
         if !findings.is_empty() {
             return Err(report(findings, &sources));
         }
-        findings.extend(check_sweep(&shape, &mut document));
+        findings.extend(check_sweep(shape, &mut document));
         findings.extend(shape.check(&document));
         if !findings.is_empty() {
             return Err(report(findings, &sources));

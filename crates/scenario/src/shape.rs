@@ -7,6 +7,7 @@ use crate::document::{Node, Origin, Value};
 use crate::error::Problem;
 use indexmap::IndexMap;
 use serde_json::{Map, Value as Json};
+use std::sync::LazyLock;
 use timeplane_model::nearest;
 use timeplane_model::{Bytes, Duration, Rate, UnitError};
 
@@ -47,6 +48,12 @@ pub(crate) struct Finding {
 }
 
 impl Shape {
+    /// The shape of a scenario. It is derived from the types once, which takes some milliseconds.
+    pub fn of_scenarios() -> &'static Self {
+        static SHAPE: LazyLock<Shape> = LazyLock::new(|| Shape::new(crate::schema()));
+        &SHAPE
+    }
+
     pub fn new(schema: Json) -> Self {
         Self { schema }
     }

@@ -5,7 +5,7 @@
 /// The crates without their prefix `timeplane-`, lowest layer first. Crates of one layer do not use
 /// each other.
 pub const LAYERS: &[&[&str]] = &[
-    &["model", "viewer", "tidy"],
+    &["model", "viewer", "tidy", "fuzzing"],
     &["schedule", "transport", "radio"],
     &["protocol"],
     &["scenario"],

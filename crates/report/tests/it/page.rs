@@ -44,6 +44,16 @@ fn five_hundred_and_twelve_hosts_for_4000_slots_are_less_than_5_megabytes() {
 }
 
 #[test]
+fn a_negative_dark_time_of_an_edited_manifest_counts_as_none() {
+    let scratch = Scratch::new("dark");
+    let mut folder = results(&scratch.0, 8, 100);
+    folder.manifest.scenario =
+        serde_json::json!({ "scheme": { "slots": { "plan": { "circuits": { "dark": "-1 ms" } } } } });
+    let page = ReportPage::new(&[folder], ROWS).unwrap();
+    assert_eq!(sum(&page.html, "dark_ps"), 0);
+}
+
+#[test]
 fn what_does_not_fit_is_left_out_and_said() {
     let scratch = Scratch::new("less");
     let folder = results(&scratch.0, 8, 100);

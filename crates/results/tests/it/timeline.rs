@@ -175,6 +175,26 @@ fn a_queue_without_a_row_is_empty() {
 }
 
 #[test]
+fn times_of_a_damaged_table_do_not_overflow() {
+    let slot = SlotRow {
+        round: 0,
+        slot: 0,
+        start_ps: i64::MAX,
+        open_ps: i64::MAX,
+        gap_ps: i64::MAX,
+        source: 0,
+        destination: 1,
+        granted_bytes: u64::MAX,
+        sent_bytes: None,
+    };
+    let queue = QueueRow { time_ps: i64::MAX, link: 0, node: 0, queue_bytes: 1, queue_packets: 1, waiting_bytes: 0 };
+    let (counts, read) = timeline(&[slot], &[queue]);
+    assert_eq!((counts.slots, counts.queues), (1, 1));
+    let latest = (i64::MAX / 1000) as u64;
+    assert!(read.slices.values().flatten().all(|slice| (slice.0, slice.1) == (latest, latest)), "{:?}", read.slices);
+}
+
+#[test]
 fn a_table_of_another_version_is_refused_by_name() {
     let folder = Folder::new();
     let mut recorder = Recorder::files(&folder.0).unwrap();

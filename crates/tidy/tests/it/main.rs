@@ -8,7 +8,8 @@ use std::process::Command;
 use timeplane_tidy::{exceptions, graph, text};
 
 /// Written by others: text of libraries, and data.
-const FOREIGN: [&str; 4] = ["viewer/vendor/", "data/", "crates/live/tests/corpus/", "benches/peers/"];
+const FOREIGN: [&str; 5] =
+    ["viewer/vendor/", "data/", "crates/live/tests/corpus/", "crates/fuzzing/tests/corpus/", "benches/peers/"];
 
 fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))

@@ -28,4 +28,4 @@ mod watch;
 pub use command::run;
 pub use scratch::{put, scratch_root};
 pub use target::{Check, Fault, Format, Outcome, Subject, Target};
-pub use watch::{Amount, Limits, Report, fuzz};
+pub use watch::{Amount, Limits, Tally, fuzz};

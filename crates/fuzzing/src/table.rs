@@ -3,7 +3,7 @@
 //! A row is written when its parser is done, so that a long run can be followed.
 
 use crate::target::Target;
-use crate::watch::Report;
+use crate::watch::Tally;
 
 const COLUMNS: [&str; 11] = [
     "parser",
@@ -30,7 +30,7 @@ pub(crate) fn head() -> String {
 }
 
 /// The row of a target.
-pub(crate) fn line(target: &Target, report: &Report) -> String {
+pub(crate) fn line(target: &Target, report: &Tally) -> String {
     let share = |n: u64| format!("{:.1} %", 100.0 * n as f64 / report.tried.max(1) as f64);
     let speed = report.tried as f64 / report.seconds.max(1e-3);
     row(&[

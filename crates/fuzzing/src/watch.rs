@@ -48,9 +48,9 @@ pub struct Amount {
     pub time: Option<Duration>,
 }
 
-/// The result of a target.
+/// What became of a target's inputs.
 #[derive(Clone, Debug, Default)]
-pub struct Report {
+pub struct Tally {
     /// Inputs that were tried.
     pub tried: u64,
     /// Of them, those that the first step did not refuse.
@@ -73,7 +73,7 @@ pub struct Report {
     pub found: Vec<(String, PathBuf)>,
 }
 
-impl Report {
+impl Tally {
     fn add(&mut self, counts: &Counts) {
         self.tried += counts.tried;
         self.past_first += counts.past_first;
@@ -110,7 +110,7 @@ fn arguments(target: &Target, scratch: &Path, work: &Work) -> Vec<String> {
 ///
 /// # Errors
 /// If no child can be started or set up, or files cannot be written.
-pub fn fuzz(target: &Target, folder: &Path, amount: Amount, limits: Limits) -> io::Result<Report> {
+pub fn fuzz(target: &Target, folder: &Path, amount: Amount, limits: Limits) -> io::Result<Tally> {
     let scratch = Scratch::new(target.name)?;
     let places = Places { scratch: scratch.path() };
     for folder in [places.found(), places.corpus(), places.files()] {
@@ -119,7 +119,7 @@ pub fn fuzz(target: &Target, folder: &Path, amount: Amount, limits: Limits) -> i
     for (path, input) in corpus::read(folder)? {
         fs::write(places.corpus().join(path.file_name().unwrap_or_default()), input)?;
     }
-    let (began, mut report) = (Instant::now(), Report::default());
+    let (began, mut report) = (Instant::now(), Tally::default());
     let Amount { seed, inputs, time } = amount;
     let mut work = Work { seed, round: 0, fixed: 0, inputs, time };
     loop {

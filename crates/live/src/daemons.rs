@@ -295,6 +295,21 @@ pub fn agent(path: &Path, stop: &Stop) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The connections of an agent to its controllers.
+fn connect(
+    file: &AgentFile,
+    identity: &Identity,
+    inbox: &Arc<Inbox<(usize, crate::channel::Event)>>,
+) -> Result<Vec<Client>, Failure> {
+    let mut controllers = Vec::new();
+    for (place, controller) in file.controllers.iter().enumerate() {
+        let heard = Arc::clone(inbox);
+        let on_event = move |event| heard.push((place, event));
+        controllers.push(Client::start(controller.address, &controller.name, identity, on_event)?);
+    }
+    Ok(controllers)
+}
+
 /// Runs an agent until `stop` is set, or until a controller tells a newer epoch of this host, which
 /// is returned.
 fn run_agent(file: &AgentFile, identity: &Identity, epoch: u32, stop: &Stop) -> Result<Option<u32>, Failure> {
@@ -312,12 +327,7 @@ fn run_agent(file: &AgentFile, identity: &Identity, epoch: u32, stop: &Stop) -> 
         // The loop says so if it is not allowed.
         timed::real_time_helpers();
     }
-    let mut controllers = Vec::new();
-    for (place, controller) in file.controllers.iter().enumerate() {
-        let heard = Arc::clone(&inbox);
-        let on_event = move |event| heard.push((place, event));
-        controllers.push(Client::start(controller.address, &controller.name, identity, on_event)?);
-    }
+    let controllers = connect(file, identity, &inbox)?;
     let config = AgentConfig {
         host,
         epoch,

@@ -9,7 +9,7 @@ use timeplane_fuzzing::{Amount, Fault, Format, Limits, Outcome, Subject, Target,
 pub const TARGETS: &[Target] =
     &[Target { name: "broken", format: Format::Bytes, ordinary: 0, memory: 2 << 30, prepare: broken }];
 
-/// Where its corpus is.
+/// Inputs that break the parser, each in another way.
 const CORPUS: [&str; 6] = ["..W..", ".P...", "...S", "A....", "..M", "H."];
 
 /// Takes a frame of the stack for each call.

@@ -9,7 +9,6 @@ mod parquet;
 mod python;
 mod results;
 #[path = "../../../results/tests/it/common/mod.rs"]
-#[allow(dead_code, reason = "of which only the rows are needed")]
 mod rows;
 mod scenarios;
 mod seeds;
@@ -33,7 +32,9 @@ fn main() -> ExitCode {
     }
     match python::interpreter() {
         Some(_) => all.extend(python::TARGETS),
-        None => eprintln!("python: not tried: there is no .venv/bin/python, and TIMEPLANE_PYTHON names none"),
+        None => eprintln!(
+            "python: not tried: there is no .venv/bin/python that has the package, and TIMEPLANE_PYTHON names none"
+        ),
     }
     timeplane_fuzzing::run(&all, corpus)
 }

@@ -18,7 +18,12 @@ pub const TARGETS: &[Target] =
 /// An interpreter that has the package: that of the environment of all tests, or of a variable.
 pub fn interpreter() -> Option<PathBuf> {
     let given = std::env::var_os("TIMEPLANE_PYTHON").map(PathBuf::from);
-    given.or_else(|| Some(seeds::repository().join(".venv/bin/python")).filter(|python| python.exists()))
+    // The environment may be there before the package is built into it.
+    let has_package = |python: &PathBuf| {
+        let found = "import importlib.util, sys; sys.exit(importlib.util.find_spec('timeplane') is None)";
+        Command::new(python).args(["-c", found]).status().is_ok_and(|status| status.success())
+    };
+    given.or_else(|| Some(seeds::repository().join(".venv/bin/python")).filter(has_package))
 }
 
 /// An interpreter that reads results.

@@ -224,7 +224,7 @@ fn run_of(folder: &Path) -> (Folder, CompleteRun) {
 
 fn tables(folder: &Path) -> Subject {
     let (_, run) = run_of(folder);
-    of_table(folder, names(), move |table| READERS[table].1(&run).map_err(|e| said(e)))
+    of_table(folder, names(), move |table| READERS[table].1(&run).map_err(said))
 }
 
 fn timeline(folder: &Path) -> Subject {

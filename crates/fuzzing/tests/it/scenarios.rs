@@ -80,7 +80,7 @@ fn all_steps(loaded: Result<Loaded, ScenarioError>) -> Result<Outcome, Fault> {
     let points = loaded.points().map_err(|e| format!("a valid sweep has no points: {e}"))?;
     for point in points.iter().take(POINTS) {
         let scenario = &point.scenario;
-        let nodes = u128::from(scenario.fabric.hosts()) + u128::from(scenario.fabric.switches());
+        let nodes = scenario.fabric.hosts() + scenario.fabric.switches();
         if nodes > MOST_NODES {
             continue;
         }

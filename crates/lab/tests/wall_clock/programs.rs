@@ -59,8 +59,8 @@ fn programs_work_under(plan: &str) {
     }
 }
 
-/// A controller needs raw frames for signals, and BPF if it sets a circuit switch. Without any other
-/// capability it plans slots, rates and circuits, and programs get their bytes across.
+/// A controller needs raw frames for signals, and BPF if it sets a circuit switch. Without any
+/// other capability it plans slots, rates and circuits, and programs get their bytes across.
 #[test]
 fn controllers_plan_without_other_capabilities() {
     let _turn = crate::turn();

@@ -1,4 +1,6 @@
 //! What is measured, how often, and what is told of it.
+//!
+//! Repetitions show how far a figure can be trusted.
 
 use crate::observer::Histogram;
 use std::fmt::Write as _;
@@ -53,11 +55,11 @@ pub trait Bench {
 /// A value over several repetitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spread {
-    /// The least.
+    /// Of all repetitions.
     pub least: Duration,
-    /// The median.
+    /// Half of the repetitions have less.
     pub median: Duration,
-    /// The most.
+    /// Of all repetitions.
     pub most: Duration,
 }
 

@@ -1,4 +1,6 @@
 //! The preset of a machine: keys of a scenario, with all that was measured as comments.
+//!
+//! The comments say where and when the figures are valid.
 
 use super::Latencies;
 use super::machine::MachineConfig;
@@ -13,7 +15,7 @@ pub struct About {
     pub machine: String,
     /// Release of its kernel.
     pub kernel: String,
-    /// The date.
+    /// Day and time of the measurement.
     pub date: String,
     /// The command with its arguments.
     pub command: String,

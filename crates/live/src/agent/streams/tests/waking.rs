@@ -1,4 +1,6 @@
 //! Who is woken by what: programs that wait, and the agent's loop.
+//!
+//! A wake-up that changes nothing for a program costs more than a frame.
 
 use super::*;
 use std::sync::Arc;

@@ -161,7 +161,7 @@ fn there_and_back() {
 }
 
 #[test]
-fn a_thousand_reports_in_order() {
+fn of_a_thousand_reports_the_newest_comes_and_none_out_of_order() {
     let keys = Keys::new("thousand");
     let (server, at_server) = start(&keys, timing());
     let (client, at_client) = connect(&server, &keys.of("host-3"), timing());
@@ -170,13 +170,17 @@ fn a_thousand_reports_in_order() {
         client.send(Record::Control { sent_at: Time::ZERO, control: report(sequence, 4) }).unwrap();
     }
     at_server.joined();
-    for sequence in 0..1000 {
-        match at_server.next() {
-            Event::Control { control, .. } => assert_eq!(control, report(sequence, 4)),
-            other => panic!("{other:?}"),
-        }
+    // Each is a state: one that waits is replaced by the next one.
+    let mut next = 0;
+    while next < 1000 {
+        let Event::Control { control: Control::Message(Message::Report(came)), .. } = at_server.next() else {
+            panic!("not a report")
+        };
+        assert!(came.sequence >= next, "{} after {next}", came.sequence);
+        assert_eq!(Control::Message(Message::Report(came.clone())), report(came.sequence, 4));
+        next = came.sequence + 1;
     }
-    assert_eq!((client.counters().dropped, server.counters().malformed), (0, 0));
+    assert_eq!(server.counters().malformed, 0);
 }
 
 #[test]
@@ -402,7 +406,8 @@ fn hosts_join_at_once_while_a_stranger_connects_as_fast_as_it_can() {
     times.sort();
     println!("{connects} connects of a stranger; joins took {:?} (median), {:?} at most", times[12], times[24]);
     println!("{} refused, {} turned away", counters.too_often, counters.turned_away);
-    assert_eq!((counters.joined, counters.refused), (25, 0));
+    // Those of the stranger that broke off before a greeting count as refused.
+    assert_eq!(counters.joined, 25);
     // However fast it was, no more was admitted than is allowed to it and to the hosts.
     assert!(counters.connections - counters.too_often <= 200 + 100 * seconds + 25, "{counters:?}");
 }

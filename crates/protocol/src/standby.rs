@@ -228,8 +228,7 @@ impl Standby {
 
     /// A leader that has heard fewer than half of the hosts for this long follows.
     fn reports_within(&self) -> Duration {
-        // Hosts that no leader asks report after the fallback only.
-        (self.succession.takeover + self.longest_round()).max(self.config.fallback() + self.longest_round())
+        self.succession.takeover + self.longest_round()
     }
 
     /// Looks whether a leader may go on, or a follower take over.
@@ -253,6 +252,7 @@ impl Standby {
         if hosts.is_majority() {
             self.logged = None;
             self.take_over(now, out);
+            // Hosts have not been asked for a while.
             self.look_at = now.saturating_add(self.reports_within());
         } else {
             self.log(Event::FewHosts { heard: hosts.lately, of: hosts.ever }, out);

@@ -288,7 +288,8 @@ impl SlotController {
         let from = now.saturating_add(open);
         let obeys = |report: &Option<BacklogReport>| report.as_ref().is_some_and(|r| r.obeys == c.epoch);
         if from < until && self.reports.iter().all(obeys) {
-            self.plan_at = self.plan_at.min((from - c.lead()).max(now));
+            // A round without slots before it would only delay it.
+            self.plan_at = (from - c.lead()).max(now);
             self.config.quiet = from - self.config.start;
         }
     }
@@ -597,9 +598,10 @@ fn rate_of(t: &Transmission, fabric: &Fabric) -> Rate {
 
 impl Agent for SlotController {
     fn deadline(&self) -> Option<Time> {
-        let sending = self.computed.as_ref().map(|(at, _)| *at);
+        // The next round is planned when the messages of this one have left, even if it is due.
+        let next = self.computed.as_ref().map_or(self.plan_at, |(at, _)| *at);
         let frames = self.signaller.as_ref().and_then(Signaller::due);
-        [sending, frames].into_iter().flatten().chain([self.plan_at]).min()
+        Some(frames.map_or(next, |frames| frames.min(next)))
     }
 
     fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Output>) {

@@ -77,6 +77,39 @@ fn a_round_is_planned_granted_and_not_planned_again() {
     assert_eq!(slots(&out), [0]);
 }
 
+/// Reports of all hosts end the silence after a start, whatever is due. A round that is computed
+/// delays the next one, so there is no time at which the controller waits for itself.
+#[test]
+fn reports_end_the_silence_while_a_round_is_computed() {
+    for (reported, compute) in [30, 119, 121, 140, 330].into_iter().flat_map(|r| [(r, 100), (r, 400)]) {
+        let mut config = SlotControllerConfig { quiet: US * 100_000, ..SlotControllerConfig::new(PARAMETERS) };
+        config.compute_time = US * compute;
+        let mut m = SlotController::new(config, Box::new(WeightedRoundRobin::new(PARAMETERS)), fabric());
+        let mut out = vec![];
+        m.handle(at(21), Input::Due, &mut out);
+        let mut now = 21;
+        while slots(&out).iter().all(|&slots| slots == 0) {
+            now += 1;
+            if now == reported {
+                (0..3).for_each(|h| m.handle(at(now), report(h, 0, at(now), (h + 1) % 3, 1_500), &mut out));
+            }
+            while let Some(due) = m.deadline().filter(|&due| due <= at(now)) {
+                m.handle(at(now), Input::Due, &mut out);
+                assert_ne!(m.deadline(), Some(due), "reported at {reported} us, due at {now} us and never done");
+            }
+            assert!(now < 2_000, "reported at {reported} us, and nothing is planned");
+        }
+        // What was open has ended a slot and a message later. A round starts a lead after its plan,
+        // and is planned after the computation of the one before.
+        let free = reported + 315 + 21;
+        let soonest = free.max(reported + compute + 21);
+        let starts = now + compute + 21;
+        assert!(starts >= free, "reported at {reported} us, starts at {starts} us, before {free}");
+        assert!(starts <= soonest + compute, "reported at {reported} us, starts at {starts} us");
+        assert!(compute > 315 || starts == free, "reported at {reported} us, starts at {starts} us, not at {free}");
+    }
+}
+
 #[test]
 fn no_slot_lasts_beyond_a_change() {
     let mut m = controller(Box::new(WeightedRoundRobin::new(PARAMETERS)));

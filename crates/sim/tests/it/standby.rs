@@ -58,12 +58,13 @@ fn longest_silence(ran: &Ran) -> Duration {
 }
 
 /// Every byte came, once; no host sent in a foreign slot; and no two slots of different plans
-/// overlap.
+/// overlap in which hosts sent. Hosts withdraw slots of a predecessor, which stay in the table
+/// without bytes.
 fn check(ran: &Ran, what: &str) {
     assert_eq!((ran.summary.flows.unfinished, ran.summary.collisions), (0, Some(0)), "{what}");
     assert!(ran.summary.dropped_packets.is_empty(), "{what}: {:?}", ran.summary.dropped_packets);
     assert!(ran.column("flows", "received_bytes").iter().all(|b| *b == 3_000_000), "{what}");
-    let slots = slots(ran);
+    let slots: Vec<_> = slots(ran).into_iter().filter(|s| s.3 > 0).collect();
     for pair in slots.windows(2) {
         assert!(pair[0].0 == pair[1].0 || pair[0].1 <= pair[1].0, "{what}: two plans, {pair:?}");
     }

@@ -25,7 +25,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Before and after the digest of a summary, which ends the file.
@@ -35,8 +34,6 @@ const AFTER: &str = "\"\n}\n";
 const END: &str = "\n}\n";
 /// Hexadecimal digits of a digest.
 const DIGITS: usize = 64;
-/// Threads that check runs at the same time. More do not help: memory or the disk is busy then.
-const MOST_THREADS: usize = 16;
 
 /// Length and digest of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -221,29 +218,6 @@ impl CheckedRuns {
     }
 }
 
-/// The answers of `f` to all items, in their order, from as many threads as the machine has cores.
-pub(crate) fn in_parallel<T: Sync, R: Send>(items: &[T], f: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = cores.min(MOST_THREADS).min(items.len());
-    if threads <= 1 {
-        return items.iter().map(f).collect();
-    }
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut done = Vec::new();
-        while let Some((at, item)) = Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|i| Some((i, items.get(i)?))) {
-            done.push((at, f(item)));
-        }
-        done
-    };
-    let mut all: Vec<(usize, R)> = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().flat_map(|w| w.join().expect("no panic")).collect()
-    });
-    all.sort_by_key(|(at, _)| *at);
-    all.into_iter().map(|(_, answer)| answer).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -268,12 +242,5 @@ mod tests {
         let whole = String::from_utf8(text).unwrap();
         let (body, digest) = whole.rsplit_once(",\n  \"digest\": \"").unwrap();
         assert_eq!(digest, format!("{}\"\n}}\n", blake3::hash(format!("{body}\n}}\n").as_bytes()).to_hex()));
-    }
-
-    #[test]
-    fn answers_come_in_the_order_of_the_items() {
-        let items: Vec<u64> = (0..1000).collect();
-        assert_eq!(in_parallel(&items, |i| i * i), items.iter().map(|i| i * i).collect::<Vec<_>>());
-        assert_eq!(in_parallel(&[0u8; 0], |i| *i), [0u8; 0]);
     }
 }

@@ -1,7 +1,7 @@
 //! Reads results folders and their tables without locks, so a folder can be read while a command
 //! writes to it. Runs in progress are left out.
 
-use crate::digests::{CheckedRuns, in_parallel};
+use crate::digests::CheckedRuns;
 use crate::error::ResultsError;
 use crate::metric::Bound;
 use crate::store::{FORMAT, Manifest, ManifestRun, OLDEST_FORMAT};
@@ -14,6 +14,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
 use arrow_schema::DataType;
 use arrow_select::concat::concat_batches;
 use indexmap::IndexMap;
+use rayon::prelude::*;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -82,10 +83,11 @@ impl Folder {
         let keys: BTreeSet<&str> = manifest.runs.iter().map(|run| run.key.as_str()).collect();
         let keys: Vec<&str> = keys.into_iter().collect();
         let place = |key: &str| directory.join("runs").join(key);
-        let found = in_parallel(&keys, |key| {
+        let found = keys.par_iter().map(|key| {
             let place = place(key);
             place.is_dir().then(|| checked.verify(&place, key, digests))
         });
+        let found: Vec<_> = found.collect();
         let mut summaries = BTreeMap::new();
         for (key, summary) in keys.into_iter().zip(found) {
             if let Some(summary) = summary.transpose()? {

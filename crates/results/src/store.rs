@@ -26,6 +26,7 @@ use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
 use indexmap::IndexMap;
 use parquet::arrow::ArrowWriter;
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -239,7 +240,7 @@ impl Store {
     pub fn check_all(&self, keys: &[&str]) -> Vec<Result<bool, ResultsError>> {
         let unique: BTreeSet<&str> = keys.iter().copied().collect();
         let unique: Vec<&str> = unique.into_iter().collect();
-        let found = digests::in_parallel(&unique, |key| self.check(key));
+        let found: Vec<_> = unique.par_iter().map(|key| self.check(key)).collect();
         let mut found: BTreeMap<&str, Result<bool, ResultsError>> = unique.into_iter().zip(found).collect();
         // Where a key comes again, only a damaged run is read again.
         keys.iter().map(|key| found.remove(key).unwrap_or_else(|| self.check(key))).collect()

@@ -74,3 +74,17 @@ fn check_crates(add: &mut impl FnMut(&str, String, String)) {
         }
     }
 }
+
+/// A test with another name would never run: `tests.sh` names those that it runs.
+#[test]
+fn every_test_is_one_that_the_test_command_runs() {
+    let mut cargo = Command::new(env!("CARGO"));
+    let text = output(cargo.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]));
+    let metadata: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let targets = metadata["packages"].as_array().unwrap().iter().flat_map(|p| p["targets"].as_array().unwrap());
+    let tests = targets.filter(|t| t["kind"] == serde_json::json!(["test"]));
+    let names: BTreeSet<&str> = tests.map(|t| t["name"].as_str().unwrap()).collect();
+    let command = std::fs::read_to_string(root().join("tests.sh")).unwrap();
+    let run: BTreeSet<&str> = command.split("--test ").skip(1).filter_map(|t| t.split([' ', '\n']).next()).collect();
+    assert_eq!(names, run);
+}

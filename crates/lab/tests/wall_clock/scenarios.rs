@@ -18,7 +18,8 @@ use timeplane_results::Metric;
 use timeplane_scenario::Loaded;
 use timeplane_sim::Simulator;
 
-/// Four hosts, slots that are long enough for daemons without real-time priority.
+/// Four hosts, slots that are long enough for daemons without real-time priority. Rounds are short,
+/// as the first one is planned before all programs have begun to send.
 fn scenario(bytes: &str) -> String {
     format!(
         r#"
@@ -32,6 +33,7 @@ fn scenario(bytes: &str) -> String {
         [scheme.slots.plan.tdma]
         slot = "10 ms"
         guard = "1 ms"
+        round_slots = 4
         control_latency = "1 ms"
         compute_time = "1 ms"
         signals = {{ hold = "20 ms", reaction.times = {{ off_least = "1 us", off_most = "100 us", on_least = "10 us", on_most = "150 us" }} }}

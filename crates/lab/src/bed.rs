@@ -4,7 +4,7 @@
 //! Slots take 2 ms with guards of 200 us, so a round of eight slots takes 17.6 ms. Files are in a
 //! file system in memory, which a fault can fill.
 
-use crate::captures::Captures;
+use crate::captures::{self, Captures, Foreign, Judge, Seen};
 use crate::disturbance::Disturbance;
 use crate::fabric::{FabricParameters, controller_mac};
 use crate::hosts::{Hosts, HostsParameters};
@@ -54,6 +54,8 @@ pub struct Bed {
     pub traffic: Traffic,
     /// Captures at all ports.
     pub captures: Captures,
+    judge: Judge,
+    is_settled: bool,
     /// An observer at the ports of hosts.
     pub observer: Observer,
     /// Delays of the machine.
@@ -88,7 +90,8 @@ impl Bed {
         let observer = hosts.fabric().switch().enter(|| Observer::attach(&ports, controller))??;
         let captures = Captures::start(hosts.fabric())?;
         let traffic = Traffic::start(&hosts, 1, &pairs(), STREAM, AfterError::Retry);
-        Ok(Self { traffic, captures, observer, lag: Lag::start(), disturbance: None, hosts, disk })
+        let (judge, lag) = (Judge::default(), Lag::start());
+        Ok(Self { traffic, captures, judge, is_settled: false, observer, lag, disturbance: None, hosts, disk })
     }
 
     /// The place of the controller that leads, by its signals.
@@ -112,6 +115,21 @@ impl Bed {
             std::thread::sleep(Wait::from_millis(5));
         }
         true
+    }
+
+    /// Lets captures learn what is open, once. They cannot know what was open before them.
+    pub fn settle(&mut self) {
+        if !std::mem::replace(&mut self.is_settled, true) {
+            let _unknown = self.judged(captures::now());
+        }
+    }
+
+    /// What was captured since the last call and before `end`, and the frames in foreign slots
+    /// among it.
+    pub fn judged(&mut self, end: u64) -> (Vec<Seen>, Vec<Foreign>) {
+        let seen = self.captures.take(end);
+        let foreign = seen.iter().filter_map(|s| self.judge.take(*s)).collect();
+        (seen, foreign)
     }
 
     /// Frames in foreign slots, by the observer.

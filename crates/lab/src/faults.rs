@@ -14,7 +14,7 @@ pub use list::{Affected, FAULTS, Fault, Since};
 pub use table::{Row, row, text};
 
 use crate::bed::{Bed, HOSTS};
-use crate::captures::{self, Foreign, Frame, Judge, Seen};
+use crate::captures::{self, Foreign, Frame, Seen};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::Duration as Wait;
@@ -67,10 +67,6 @@ impl Round {
 /// What is known of a bed from its rounds so far.
 #[derive(Debug, Default)]
 pub struct Rounds {
-    judge: Judge,
-    /// Whether the judge has seen the bed in good order. It cannot know what was open before the
-    /// captures.
-    is_settled: bool,
     /// Of the last round.
     foreign: Vec<Foreign>,
     before: Totals,
@@ -120,10 +116,8 @@ impl Rounds {
     pub fn run(&mut self, bed: &mut Bed, fault: &Fault, round: u32) -> Result<Round, Failure> {
         (fault.prepare)(bed)?;
         bed.all_deliver(PATIENCE);
+        bed.settle();
         let usual_from = captures::now();
-        if !std::mem::replace(&mut self.is_settled, true) {
-            let _unknown = bed.captures.take(usual_from).into_iter().filter_map(|s| self.judge.take(s)).count();
-        }
         std::thread::sleep(USUAL);
         let (slipped, _) = (bed.slipped(), bed.lag.take());
         let struck = captures::now();
@@ -135,9 +129,8 @@ impl Rounds {
         std::thread::sleep(Wait::from_millis(200));
         let (end, lag) = (captures::now(), bed.lag.take());
         let slipped = bed.slipped().saturating_sub(slipped);
-        let seen = bed.captures.take(end);
-        self.foreign.clear();
-        self.foreign.extend(seen.iter().filter_map(|s| self.judge.take(*s)));
+        let (seen, foreign) = bed.judged(end);
+        self.foreign = foreign;
         let since = match fault.since {
             Since::Strike => struck,
             Since::Repair => repaired,

@@ -13,7 +13,7 @@ use std::collections::HashSet;
 const LONGEST: usize = 1 << 14;
 /// The most inputs with new outcomes.
 const MOST: usize = 4096;
-/// Of accepted inputs, one in so many replaces another one.
+/// One accepted input of this many is kept, at the place of an earlier one once there are enough.
 const KEEP_ACCEPTED: usize = 64;
 /// The most accepted inputs.
 const ACCEPTED: usize = 256;

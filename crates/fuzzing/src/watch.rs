@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 /// Between two looks at whether the child has ended.
 const LOOK: Duration = Duration::from_millis(5);
-/// A target that ends so many children is given up.
+/// After this many crashes and hangs, the rest of a target's inputs is not tried.
 const MOST_CRASHES: u64 = 500;
 /// The most attempts to shrink an input that ends its child; each one starts a child.
 const ATTEMPTS: usize = 60;
@@ -26,7 +26,7 @@ const ATTEMPTS: usize = 60;
 pub struct Limits {
     /// It takes this much time of a processor.
     pub busy: Duration,
-    /// It takes so long, even if it only waits.
+    /// It takes this long, whether it computes or waits.
     pub waiting: Duration,
 }
 

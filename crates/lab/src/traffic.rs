@@ -62,13 +62,13 @@ pub struct Outcome {
     pub errors: Vec<(u32, String)>,
 }
 
-/// No program waits for longer: what takes so long hangs.
+/// A stream that takes longer is an error: something hangs.
 const PATIENCE: Wait = Wait::from_secs(40);
 /// Number of the stream and its length, which precede its bytes.
 const HEADER: usize = 16;
 
 impl Traffic {
-    /// Streams of so many bytes, to a port that is this traffic's alone.
+    /// Starts programs that send streams of this many bytes. No other program may use the port.
     pub fn start(hosts: &Hosts, port: u16, pairs: &[(u32, u32)], bytes: u64, after: AfterError) -> Self {
         let counts = Arc::<Counts>::default();
         for &(_, to) in pairs {
@@ -196,7 +196,7 @@ fn send_one(agent: &Agent, to: u32, port: u16, number: u64, bytes: u64) -> Resul
     stream.finish().map(drop)
 }
 
-/// Takes streams until there is no agent any more.
+/// Takes streams until a receive fails; with [`AfterError::Retry`], until the traffic is stopped.
 fn receive(agent: &Agent, to: u32, port: u16, after: AfterError, counts: &Counts) {
     loop {
         match receive_one(agent, to, port, counts) {

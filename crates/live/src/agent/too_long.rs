@@ -118,7 +118,7 @@ fn blank_options(options: &mut [u8]) {
 fn may_be_answered(packet: &[u8], header: usize) -> bool {
     let source = std::net::Ipv4Addr::new(packet[12], packet[13], packet[14], packet[15]);
     let is_one = !(source.is_unspecified() || source.is_loopback() || source.is_multicast() || source.is_broadcast());
-    // Echo and its answer, timestamps and the like are no errors.
+    // These types are questions and answers, such as echo and timestamps; all others are errors.
     let is_error = packet[9] == ICMP && !matches!(packet.get(header), Some(0 | 8 | 13..=18));
     is_one && !is_error && word(packet, 6) & OFFSET == 0
 }

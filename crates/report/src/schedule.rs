@@ -129,7 +129,7 @@ mod tests {
             gap: column(|_| 0),
             source: column(|r| r.3),
             destination: column(|r| r.3 + 1),
-            granted: column(|r| r.2 * 10),
+            granted: column(|r| r.2.saturating_mul(10)),
             sent: rows.iter().map(|r| Some(r.2)).collect(),
         }
     }

@@ -1,9 +1,10 @@
 //! Scenarios: from TOML or JSON to runs that are ready to start, sweeps and settings included.
 //!
-//! A scenario that passes all checks is prepared as a run prepares it: fabric, workload, files of
-//! radios, and the network with its controllers. Large ones are only checked.
+//! Of a scenario that passes all checks, one run is prepared as the simulator does it: fabric,
+//! workload, files of radios, and the network with its controllers. The input decides which one.
+//! Large ones are only checked.
 
-use crate::files::said;
+use crate::files::{past, said};
 use crate::seeds;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -25,9 +26,6 @@ pub const TARGETS: &[Target] = &[
 
 /// A scenario with more hosts and switches is not prepared.
 const MOST_NODES: u128 = 300;
-/// The points that are prepared.
-const POINTS: usize = 4;
-
 /// The names of keys and alternatives, from the schema.
 pub fn words() -> Vec<String> {
     fn collect(value: &serde_json::Value, words: &mut BTreeSet<String>) {
@@ -63,8 +61,8 @@ fn refused(e: &ScenarioError) -> Outcome {
     if e.issues().iter().any(|i| syntax(&i.problem)) { Outcome::Refused(first) } else { Outcome::Parsed(first) }
 }
 
-/// All that is done before a run.
-fn all_steps(loaded: Result<Loaded, ScenarioError>) -> Result<Outcome, Fault> {
+/// All that is done before a run. `choice` is any number that the input decides.
+fn all_steps(loaded: Result<Loaded, ScenarioError>, choice: usize) -> Result<Outcome, Fault> {
     let loaded = match loaded {
         Ok(loaded) => loaded,
         Err(e) => return Ok(refused(&e)),
@@ -78,29 +76,27 @@ fn all_steps(loaded: Result<Loaded, ScenarioError>) -> Result<Outcome, Fault> {
         });
     }
     let points = loaded.points().map_err(|e| format!("a valid sweep has no points: {e}"))?;
-    for point in points.iter().take(POINTS) {
-        let scenario = &point.scenario;
-        let nodes = scenario.fabric.hosts() + scenario.fabric.switches();
-        if nodes > MOST_NODES {
-            continue;
-        }
-        let fabric = match scenario.fabric.build() {
-            Ok(fabric) => Arc::new(fabric),
-            Err(e) => return Ok(Outcome::Parsed(said(e))),
-        };
-        let source = match Source::load(&scenario.workload, &loaded.base, &fabric, scenario.fabric.mtu) {
-            Ok(source) => source,
-            Err(e) => return Ok(Outcome::Parsed(said(e))),
-        };
-        for (name, scheme) in &scenario.scheme {
-            let _ = memory::least(scenario, scheme, &fabric, &source);
-            let spec = RunSpec { scenario, scheme: name, point: Default::default(), seed: 1, base: &loaded.base };
-            if let Err(e) = prepare(&spec, &fabric, &source, &schedulers, Recorder::discard()) {
-                return Ok(Outcome::Parsed(said(e)));
-            }
-        }
+    let scenario = &points[choice % points.len()].scenario;
+    if scenario.fabric.hosts() + scenario.fabric.switches() > MOST_NODES {
+        return Ok(Outcome::Accepted);
     }
-    Ok(Outcome::Accepted)
+    let fabric = match scenario.fabric.build() {
+        Ok(fabric) => Arc::new(fabric),
+        Err(e) => return Ok(Outcome::Parsed(said(e))),
+    };
+    let source = match Source::load(&scenario.workload, &loaded.base, &fabric, scenario.fabric.mtu) {
+        Ok(source) => source,
+        Err(e) => return Ok(Outcome::Parsed(said(e))),
+    };
+    let (name, scheme) = scenario.scheme.iter().nth(choice / points.len() % scenario.scheme.len()).expect("a scheme");
+    let _ = memory::least(scenario, scheme, &fabric, &source);
+    let spec = RunSpec { scenario, scheme: name, point: Default::default(), seed: 1, base: &loaded.base };
+    Ok(past(prepare(&spec, &fabric, &source, &schedulers, Recorder::discard())))
+}
+
+/// A number that an input decides.
+fn choice(input: &[u8]) -> usize {
+    input.iter().fold(0, |sum: usize, byte| sum.wrapping_mul(31).wrapping_add(usize::from(*byte)))
 }
 
 fn text_of(input: &[u8]) -> Result<&str, Outcome> {
@@ -111,7 +107,7 @@ fn toml(folder: &Path) -> Subject {
     seeds::copy_inputs(folder);
     let base = folder.to_owned();
     let check = move |input: &[u8]| match text_of(input) {
-        Ok(text) => all_steps(Loaded::from_str(text, "fuzzed.toml", &base, &[])),
+        Ok(text) => all_steps(Loaded::from_str(text, "fuzzed.toml", &base, &[]), choice(input)),
         Err(outcome) => Ok(outcome),
     };
     Subject { seeds: seeds::scenarios(), words: words(), check: Box::new(check) }
@@ -126,7 +122,7 @@ fn json(folder: &Path) -> Subject {
         value.to_string().into_bytes()
     };
     let check = move |input: &[u8]| match serde_json::from_slice(input) {
-        Ok(value) => all_steps(Loaded::from_json(&value, &base, &[])),
+        Ok(value) => all_steps(Loaded::from_json(&value, &base, &[]), choice(input)),
         Err(e) => Ok(Outcome::Refused(said(e))),
     };
     Subject { seeds: seeds::scenarios().into_iter().map(as_json).collect(), words: words(), check: Box::new(check) }
@@ -172,7 +168,7 @@ fn sweep(folder: &Path) -> Subject {
             }
         }
         let file = if sweep.is_empty() { SWEPT.to_owned() } else { format!("{SWEPT}[sweep]\n{sweep}") };
-        all_steps(Loaded::from_str(&file, "fuzzed.toml", &base, &overrides))
+        all_steps(Loaded::from_str(&file, "fuzzed.toml", &base, &overrides), choice(input))
     };
     Subject { seeds: seeds.map(|s| s.as_bytes().to_vec()).to_vec(), words: words(), check: Box::new(check) }
 }

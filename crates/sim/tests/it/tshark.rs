@@ -558,6 +558,10 @@ fn every_value_of_every_message_is_found() {
             let is = found.remove(&format!("timeplane.{name}"));
             assert_eq!(is, Some(vec![value.to_owned()]), "{name} of {:?}", controls[i]);
         }
+        // A report's newest round is in its number, which each part has.
+        if kind == "1" && part > 0 {
+            assert_eq!(found.remove("timeplane.report.heard"), joined[i].get("timeplane.report.heard").cloned());
+        }
         for (name, values) in found.into_iter().filter(|(name, _)| !LAYOUT.contains(&name.as_str())) {
             joined[i].entry(name).or_default().extend(values);
         }
@@ -698,7 +702,7 @@ fn every_kind_has_its_name() {
         "Schedule, period 77",
         "Heartbeat, period 77",
         "Class names, round 5",
-        "Leads",
+        "Leads, round 9",
         "Part, round 5",
         "Gathered, sequence 4",
         "Link report, sequence 300",

@@ -9,7 +9,7 @@ python3 -m venv .venv
     -r <(.venv/bin/python python/tools/requirements.py dev docs) &
 fetched=$!
 trap 'kill "$fetched" 2> /dev/null || true' EXIT
-cargo test --workspace --locked --no-run
+cargo test --workspace --locked --no-run --lib --bins --test it --test wall_clock
 wait "$fetched"
 # Another process may have the number from here on.
 trap - EXIT

@@ -1,7 +1,10 @@
 //! Attacks on running daemons: what they did before, and what they do now, as a table. At length it
 //! takes seven minutes. Needs root and nft.
 //!
-//! `cargo build -p timeplane-lab && cargo run -p timeplane-lab --example attacks`
+//! ```sh
+//! cargo build --release -p timeplane-lab
+//! cargo run --release -p timeplane-lab --example attacks
+//! ```
 
 use clap::Parser;
 use std::path::PathBuf;

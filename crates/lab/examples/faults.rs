@@ -1,7 +1,10 @@
 //! The fault matrix: daemons die, freeze, lose their network or their disk, and what that costs, as
-//! a table. All faults at 20 rounds each take half an hour. Needs root and nft.
+//! a table. All faults at 20 rounds each take 20 minutes. Needs root and nft.
 //!
-//! `cargo build -p timeplane-lab && cargo run -p timeplane-lab --example faults`
+//! ```sh
+//! cargo build --release -p timeplane-lab
+//! cargo run --release -p timeplane-lab --example faults
+//! ```
 //!
 //! Each finished round is a line of `rounds.jsonl` in the folder of results. A run that was
 //! interrupted goes on where it was, and the tables are those of all rounds in the folder.

@@ -207,7 +207,7 @@ fn measured(row: &Row, args: &Args, preset: &Preset, place: &Path) -> Result<Vec
         other(simulated.other),
         format!("{:.0}, at most {:.0}", mean(&|f| f.lag_us), most(&|f| f.lag_us)),
         format!("{:.1}; {:.2}; {:.0} %", most(&|f| f.slipped_ms), mean(&|f| f.cores), 100.0 * mean(&|f| f.pressure)),
-        format!("{:.0}", mean(&|f| f.frame_us)),
+        Some(mean(&|f| f.frame_us)).filter(|us| us.is_finite()).map_or("-".to_owned(), |us| format!("{us:.0}")),
         judged.to_owned(),
     ])
 }

@@ -9,7 +9,9 @@ python3 -m venv .venv
     -r <(.venv/bin/python python/tools/requirements.py dev docs) &
 fetched=$!
 trap 'kill "$fetched" 2> /dev/null || true' EXIT
-cargo test --workspace --locked --no-run --lib --bins --test it --test wall_clock
+# The documentation shows what two examples print.
+cargo test --workspace --locked --no-run --lib --bins --test it --test wall_clock \
+    --example metrics --example frames
 wait "$fetched"
 # Another process may have the number from here on.
 trap - EXIT

@@ -128,13 +128,20 @@ impl Rate {
     /// # Panics
     /// At rate zero, and if the time exceeds [`Duration::MAX`].
     pub fn time_for(self, bytes: Bytes) -> Duration {
+        self.checked_time_for(bytes).expect("a transmission longer than 106 days")
+    }
+    /// The same; `None` if the time exceeds [`Duration::MAX`].
+    ///
+    /// # Panics
+    /// At rate zero.
+    pub fn checked_time_for(self, bytes: Bytes) -> Option<Duration> {
         assert!(self.0 > 0, "nothing is ever sent at rate zero");
         // Dividing 64 bits is much faster, and enough for 2.3 MB.
         if let Some(bits) = bytes.0.checked_mul(BYTE) {
-            return Duration(i64::try_from(bits.div_ceil(self.0)).expect("a transmission longer than 106 days"));
+            return i64::try_from(bits.div_ceil(self.0)).ok().map(Duration);
         }
         let ps = (u128::from(bytes.0) * u128::from(BYTE)).div_ceil(u128::from(self.0));
-        Duration(i64::try_from(ps).expect("a transmission longer than 106 days"))
+        i64::try_from(ps).ok().map(Duration)
     }
     /// Whole bytes that fit into `d` at this rate; zero for a negative span.
     pub fn bytes_in(self, d: Duration) -> Bytes {
@@ -317,6 +324,10 @@ mod tests {
         // 1 byte at 3 bit/s is 2.666... s.
         assert_eq!(Rate::bps(3).time_for(Bytes::new(1)).as_ps(), 2_666_666_666_667);
         assert_eq!(Rate::gbps(1).time_for(Bytes::ZERO), Duration::ZERO);
+        // 2^63 ps are 106 days, in which 1 Gb/s carries 1.15 PB.
+        assert!(Rate::gbps(1).checked_time_for(Bytes::new(1_152_000_000_000_000)).is_some());
+        assert_eq!(Rate::gbps(1).checked_time_for(Bytes::new(1_153_000_000_000_000)), None);
+        assert_eq!(Rate::gbps(1).checked_time_for(Bytes::new(u64::MAX)), None);
     }
 
     proptest! {

@@ -1,16 +1,17 @@
 //! Scenarios: from TOML or JSON to runs that are ready to start, sweeps and settings included.
 //!
-//! Of a scenario that passes all checks, one run is prepared as the simulator does it: fabric,
-//! workload, files of radios, and the network with its controllers. The input decides which one.
-//! Large ones are only checked.
+//! A scenario that passes all checks is prepared as a run prepares it: fabric, workload, files of
+//! radios, and the network with its controllers. Large ones are only checked, and so are long ones
+//! with radios, whose quality is computed for the whole time.
 
-use crate::files::{past, said};
+use crate::files::said;
 use crate::seeds;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use timeplane_experiment::checks;
 use timeplane_fuzzing::{Fault, Format, Outcome, Subject, Target};
+use timeplane_model::Duration;
 use timeplane_results::Recorder;
 use timeplane_scenario::{Loaded, Problem, ScenarioError, split_override};
 use timeplane_schedule::Schedulers;
@@ -26,6 +27,11 @@ pub const TARGETS: &[Target] = &[
 
 /// A scenario with more hosts and switches is not prepared.
 const MOST_NODES: u128 = 300;
+/// A scenario with radios and a longer part of its window is not prepared.
+const LONGEST: Duration = Duration::from_secs(100);
+/// The points that are prepared.
+const POINTS: usize = 4;
+
 /// The names of keys and alternatives, from the schema.
 pub fn words() -> Vec<String> {
     fn collect(value: &serde_json::Value, words: &mut BTreeSet<String>) {
@@ -61,8 +67,8 @@ fn refused(e: &ScenarioError) -> Outcome {
     if e.issues().iter().any(|i| syntax(&i.problem)) { Outcome::Refused(first) } else { Outcome::Parsed(first) }
 }
 
-/// All that is done before a run. `choice` is any number that the input decides.
-fn all_steps(loaded: Result<Loaded, ScenarioError>, choice: usize) -> Result<Outcome, Fault> {
+/// All that is done before a run.
+fn all_steps(loaded: Result<Loaded, ScenarioError>) -> Result<Outcome, Fault> {
     let loaded = match loaded {
         Ok(loaded) => loaded,
         Err(e) => return Ok(refused(&e)),
@@ -76,27 +82,32 @@ fn all_steps(loaded: Result<Loaded, ScenarioError>, choice: usize) -> Result<Out
         });
     }
     let points = loaded.points().map_err(|e| format!("a valid sweep has no points: {e}"))?;
-    let scenario = &points[choice % points.len()].scenario;
-    if scenario.fabric.hosts() + scenario.fabric.switches() > MOST_NODES {
-        return Ok(Outcome::Accepted);
+    for point in points.iter().take(POINTS) {
+        let scenario = &point.scenario;
+        let nodes = scenario.fabric.hosts() + scenario.fabric.switches();
+        let window = &scenario.window;
+        let parts = [Some(window.warmup), window.measure, window.drain];
+        let is_long = parts.into_iter().flatten().any(|part| part > LONGEST);
+        if nodes > MOST_NODES || scenario.fabric.radio.is_some() && is_long {
+            continue;
+        }
+        let fabric = match scenario.fabric.build() {
+            Ok(fabric) => Arc::new(fabric),
+            Err(e) => return Ok(Outcome::Parsed(said(e))),
+        };
+        let source = match Source::load(&scenario.workload, &loaded.base, &fabric, scenario.fabric.mtu) {
+            Ok(source) => source,
+            Err(e) => return Ok(Outcome::Parsed(said(e))),
+        };
+        for (name, scheme) in &scenario.scheme {
+            let _ = memory::least(scenario, scheme, &fabric, &source);
+            let spec = RunSpec { scenario, scheme: name, point: Default::default(), seed: 1, base: &loaded.base };
+            if let Err(e) = prepare(&spec, &fabric, &source, &schedulers, Recorder::discard()) {
+                return Ok(Outcome::Parsed(said(e)));
+            }
+        }
     }
-    let fabric = match scenario.fabric.build() {
-        Ok(fabric) => Arc::new(fabric),
-        Err(e) => return Ok(Outcome::Parsed(said(e))),
-    };
-    let source = match Source::load(&scenario.workload, &loaded.base, &fabric, scenario.fabric.mtu) {
-        Ok(source) => source,
-        Err(e) => return Ok(Outcome::Parsed(said(e))),
-    };
-    let (name, scheme) = scenario.scheme.iter().nth(choice / points.len() % scenario.scheme.len()).expect("a scheme");
-    let _ = memory::least(scenario, scheme, &fabric, &source);
-    let spec = RunSpec { scenario, scheme: name, point: Default::default(), seed: 1, base: &loaded.base };
-    Ok(past(prepare(&spec, &fabric, &source, &schedulers, Recorder::discard())))
-}
-
-/// A number that an input decides.
-fn choice(input: &[u8]) -> usize {
-    input.iter().fold(0, |sum: usize, byte| sum.wrapping_mul(31).wrapping_add(usize::from(*byte)))
+    Ok(Outcome::Accepted)
 }
 
 fn text_of(input: &[u8]) -> Result<&str, Outcome> {
@@ -107,7 +118,7 @@ fn toml(folder: &Path) -> Subject {
     seeds::copy_inputs(folder);
     let base = folder.to_owned();
     let check = move |input: &[u8]| match text_of(input) {
-        Ok(text) => all_steps(Loaded::from_str(text, "fuzzed.toml", &base, &[]), choice(input)),
+        Ok(text) => all_steps(Loaded::from_str(text, "fuzzed.toml", &base, &[])),
         Err(outcome) => Ok(outcome),
     };
     Subject { seeds: seeds::scenarios(), words: words(), check: Box::new(check) }
@@ -122,7 +133,7 @@ fn json(folder: &Path) -> Subject {
         value.to_string().into_bytes()
     };
     let check = move |input: &[u8]| match serde_json::from_slice(input) {
-        Ok(value) => all_steps(Loaded::from_json(&value, &base, &[]), choice(input)),
+        Ok(value) => all_steps(Loaded::from_json(&value, &base, &[])),
         Err(e) => Ok(Outcome::Refused(said(e))),
     };
     Subject { seeds: seeds::scenarios().into_iter().map(as_json).collect(), words: words(), check: Box::new(check) }
@@ -168,7 +179,7 @@ fn sweep(folder: &Path) -> Subject {
             }
         }
         let file = if sweep.is_empty() { SWEPT.to_owned() } else { format!("{SWEPT}[sweep]\n{sweep}") };
-        all_steps(Loaded::from_str(&file, "fuzzed.toml", &base, &overrides), choice(input))
+        all_steps(Loaded::from_str(&file, "fuzzed.toml", &base, &overrides))
     };
     Subject { seeds: seeds.map(|s| s.as_bytes().to_vec()).to_vec(), words: words(), check: Box::new(check) }
 }

@@ -193,6 +193,7 @@ fn measured(row: &Row, args: &Args, preset: &Preset, place: &Path) -> Result<Vec
     let other = |value: Option<f64>| value.map_or("-".to_owned(), |v| format!("{v:.3}"));
     let others: Option<Vec<f64>> = runs.iter().map(|f| f.other).collect();
     let others = others.map(|o| o.iter().sum::<f64>() / n);
+    let frame_us = mean(&|f| f.frame_us);
     Ok(vec![
         row.plan.clone(),
         row.hosts.to_string(),
@@ -207,7 +208,7 @@ fn measured(row: &Row, args: &Args, preset: &Preset, place: &Path) -> Result<Vec
         other(simulated.other),
         format!("{:.0}, at most {:.0}", mean(&|f| f.lag_us), most(&|f| f.lag_us)),
         format!("{:.1}; {:.2}; {:.0} %", most(&|f| f.slipped_ms), mean(&|f| f.cores), 100.0 * mean(&|f| f.pressure)),
-        Some(mean(&|f| f.frame_us)).filter(|us| us.is_finite()).map_or("-".to_owned(), |us| format!("{us:.0}")),
+        if frame_us.is_finite() { format!("{frame_us:.0}") } else { "-".to_owned() },
         judged.to_owned(),
     ])
 }

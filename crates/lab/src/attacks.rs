@@ -54,8 +54,8 @@ impl Attack {
         bed.settle();
         let mut finding = (self.carry_out)(&mut bed, time)?;
         let outcome = bed.traffic.check(Wait::from_secs(10));
-        // Captures have the kernel's stamps, so that a busy machine shows them no frame late.
-        // Captures that an attack has taken itself are in its own finding.
+        // Captures have the kernel's stamps of arrival, so they judge. What an attack has taken of
+        // them is in its own finding.
         let foreign = bed.judged(captures::now()).1.len() as u64;
         for (what, count) in [
             ("B delivered and not read", outcome.lost_bytes),

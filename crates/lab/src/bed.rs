@@ -21,6 +21,8 @@ use timeplane_model::Duration;
 
 /// Number of hosts.
 pub const HOSTS: u16 = 4;
+/// Guard of a slot.
+pub const GUARD: Wait = Wait::from_micros(200);
 /// Time of a round of slots.
 pub const ROUND: Wait = Wait::from_micros(8 * 2200);
 /// Bytes of a stream: so many that hosts have something to send while a busy machine keeps programs
@@ -54,7 +56,9 @@ pub struct Bed {
     pub traffic: Traffic,
     /// Captures at all ports.
     pub captures: Captures,
+    /// Judges what is captured.
     judge: Judge,
+    /// Whether it knows what is open.
     is_settled: bool,
     /// An observer at the ports of hosts.
     pub observer: Observer,
@@ -117,7 +121,7 @@ impl Bed {
         true
     }
 
-    /// Lets captures learn what is open, once. They cannot know what was open before them.
+    /// Lets the judge learn what is open, once: captures do not show what was opened before them.
     pub fn settle(&mut self) {
         if !std::mem::replace(&mut self.is_settled, true) {
             let _unknown = self.judged(captures::now());

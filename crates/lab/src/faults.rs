@@ -31,6 +31,10 @@ pub struct Round {
     pub observed: u64,
     /// Frames in foreign slots, by captures.
     pub captured: u64,
+    /// Longest time from the closing of a class to a frame in a foreign slot, by captures, in
+    /// milliseconds. It is very long if the class was never open.
+    #[serde(default)]
+    pub late_ms: f64,
     /// Frames that captures have missed, so that their judgment may be wrong.
     pub missed: u64,
     /// Bytes that were said to be delivered, and that no program has read.
@@ -149,6 +153,7 @@ impl Rounds {
             round,
             observed: totals.observed - before.observed,
             captured: self.foreign.len() as u64,
+            late_ms: self.foreign.iter().map(|f| f.after.unwrap_or(u64::MAX) as f64 / 1e6).fold(0.0, f64::max),
             missed: totals.missed - before.missed,
             lost_bytes: totals.lost_bytes.saturating_sub(before.lost_bytes),
             wrong: totals.wrong - before.wrong,

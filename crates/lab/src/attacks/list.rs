@@ -1,7 +1,7 @@
 //! The attacks, and how each is carried out.
 //!
-//! Those that measure time or memory hold if they reach the goal of the daemons, or, where there is
-//! none, if they do less than half of what they did before.
+//! Of attacks that measure time or memory, the verdict is "holds" if the daemons reach their goal.
+//! Where they have none, an attack may cost half of what it cost earlier daemons.
 
 use super::forging::{self, Liar, at_port, forged, record};
 use super::{Attack, Finding};
@@ -215,7 +215,7 @@ fn no_contact(bed: &mut Bed, time: Wait) -> Result<Finding, Failure> {
     let changes = bed.captures.epoch() - epoch;
     steps::mend_controllers(bed)?;
     let both = bed.all_deliver(PATIENCE);
-    let after = format!("{usual:.0} streams/s fall to {during:.0}, with {changes} epochs");
+    let after = format!("{usual:.0} streams/s become {during:.0}; changes of the leader: {changes}");
     Ok(Finding { after, held: both && during > usual / 2.0 })
 }
 
@@ -293,7 +293,7 @@ fn agent_away(bed: &mut Bed, _: Wait) -> Result<Finding, Failure> {
     Ok(Finding { after, held: told.is_err() && took < 30.0 && bed.all_deliver(PATIENCE) })
 }
 
-/// Kills and repairs until the time is over. The goal is two rounds of slots, in half of the cases.
+/// Kills and repairs until the time is over. The goal is a median of two rounds of slots.
 fn recovery(bed: &mut Bed, time: Wait) -> Result<Finding, Failure> {
     let mut texts = Vec::new();
     let mut held = true;
@@ -509,7 +509,8 @@ fn status_page(bed: &mut Bed, time: Wait) -> Result<Finding, Failure> {
         stop.store(true, Relaxed);
         longest
     });
-    let after = longest.as_ref().map_or_else(|e| format!("no answer: {e}"), |l| format!("{l:.2} s a request at most"));
+    let after =
+        longest.as_ref().map_or_else(|e| format!("no answer: {e}"), |l| format!("{:.1} ms a request at most", l * 1e3));
     Ok(Finding { after, held: longest.is_ok_and(|l| l < 5.0) })
 }
 

@@ -252,7 +252,7 @@ impl Standby {
         if hosts.is_majority() {
             self.logged = None;
             self.take_over(now, out);
-            // Hosts have not been asked for a while.
+            // Nobody has asked the hosts for a while. They have this long to report.
             self.look_at = now.saturating_add(self.reports_within());
         } else {
             self.log(Event::FewHosts { heard: hosts.lately, of: hosts.ever }, out);

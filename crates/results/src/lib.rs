@@ -17,7 +17,7 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
-#[expect(clippy::disallowed_methods, reason = "it reads results, on several cores")]
+#[expect(clippy::disallowed_methods, reason = "it reads results")]
 mod digests;
 mod distribution;
 mod error;

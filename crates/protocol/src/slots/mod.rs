@@ -288,7 +288,7 @@ impl SlotController {
         let from = now.saturating_add(open);
         let obeys = |report: &Option<BacklogReport>| report.as_ref().is_some_and(|r| r.obeys == c.epoch);
         if from < until && self.reports.iter().all(obeys) {
-            // A round without slots before it would only delay it.
+            // Another round without slots would only delay the first one with slots.
             self.plan_at = (from - c.lead()).max(now);
             self.config.quiet = from - self.config.start;
         }

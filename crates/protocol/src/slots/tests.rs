@@ -77,8 +77,8 @@ fn a_round_is_planned_granted_and_not_planned_again() {
     assert_eq!(slots(&out), [0]);
 }
 
-/// Reports of all hosts end the silence after a start, whatever is due. A round that is computed
-/// delays the next one, so there is no time at which the controller waits for itself.
+/// Reports of all hosts end the silence after a start, whatever is due. The next round waits until
+/// the current one is computed, so the deadline is never a time that has passed.
 #[test]
 fn reports_end_the_silence_while_a_round_is_computed() {
     for (reported, compute) in [30, 119, 121, 140, 330].into_iter().flat_map(|r| [(r, 100), (r, 400)]) {

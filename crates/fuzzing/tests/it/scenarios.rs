@@ -1,8 +1,8 @@
 //! Scenarios: from TOML or JSON to runs that are ready to start, sweeps and settings included.
 //!
 //! A scenario that passes all checks is prepared as a run prepares it: fabric, workload, files of
-//! radios, and the network with its controllers. Large ones are only checked, and so are long ones
-//! with radios, whose quality is computed for the whole time.
+//! radios, and the network with its controllers. Large ones are only checked. Radios are prepared
+//! for a short window, because their quality is computed for all of it.
 
 use crate::files::said;
 use crate::seeds;
@@ -13,7 +13,7 @@ use timeplane_experiment::checks;
 use timeplane_fuzzing::{Fault, Format, Outcome, Subject, Target};
 use timeplane_model::Duration;
 use timeplane_results::Recorder;
-use timeplane_scenario::{Loaded, Problem, ScenarioError, split_override};
+use timeplane_scenario::{Loaded, Problem, ScenarioError, Window, split_override};
 use timeplane_schedule::Schedulers;
 use timeplane_sim::memory;
 use timeplane_sim::run::{RunSpec, prepare};
@@ -27,8 +27,8 @@ pub const TARGETS: &[Target] = &[
 
 /// A scenario with more hosts and switches is not prepared.
 const MOST_NODES: u128 = 300;
-/// A scenario with radios and a longer part of its window is not prepared.
-const LONGEST: Duration = Duration::from_secs(100);
+/// The longest part of a window with radios.
+const LONGEST: Duration = Duration::from_ms(100);
 /// The points that are prepared.
 const POINTS: usize = 4;
 
@@ -82,15 +82,16 @@ fn all_steps(loaded: Result<Loaded, ScenarioError>) -> Result<Outcome, Fault> {
         });
     }
     let points = loaded.points().map_err(|e| format!("a valid sweep has no points: {e}"))?;
-    for point in points.iter().take(POINTS) {
-        let scenario = &point.scenario;
-        let nodes = scenario.fabric.hosts() + scenario.fabric.switches();
-        let window = &scenario.window;
-        let parts = [Some(window.warmup), window.measure, window.drain];
-        let is_long = parts.into_iter().flatten().any(|part| part > LONGEST);
-        if nodes > MOST_NODES || scenario.fabric.radio.is_some() && is_long {
+    for point in points.into_iter().take(POINTS) {
+        let mut scenario = point.scenario;
+        if scenario.fabric.hosts() + scenario.fabric.switches() > MOST_NODES {
             continue;
         }
+        if scenario.fabric.radio.is_some() {
+            let Window { warmup, measure, drain } = &mut scenario.window;
+            [Some(warmup), measure.as_mut(), drain.as_mut()].into_iter().flatten().for_each(|d| *d = LONGEST.min(*d));
+        }
+        let scenario = &scenario;
         let fabric = match scenario.fabric.build() {
             Ok(fabric) => Arc::new(fabric),
             Err(e) => return Ok(Outcome::Parsed(said(e))),

@@ -14,7 +14,7 @@ impl Checked {
         match &scheme.transport {
             Transport::Datagrams {} => {}
             Transport::Raw(raw) => {
-                if raw.header == Bytes::ZERO || raw.header.get() + 1 > mtu.get() {
+                if raw.header == Bytes::ZERO || raw.header >= mtu {
                     let allowed = format!("1 B to below the MTU, {mtu}");
                     self.value(&at("transport.raw.header"), raw.header, &allowed);
                 }

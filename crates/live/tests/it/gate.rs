@@ -347,6 +347,24 @@ fn a_class_with_a_rate_is_paced_by_the_kernel() {
     assert!(!bench.leaves(3));
 }
 
+/// The kernel takes some 64 programs at an interface, so another gate finds no place.
+#[test]
+fn a_gate_that_cannot_be_attached_leaves_nothing_pinned() {
+    let root = std::path::PathBuf::from(format!("/tmp/tpfull{}", std::process::id()));
+    let bench = Bench::new("full", |_| ());
+    let attach = || Gate::attach(&GateConfig { pin: None, ..bench.config.clone() });
+    let others: Vec<Gate> = bench.host.enter(|| (0..100).map_while(|_| attach().ok()).collect()).unwrap();
+    assert!(others.len() < 100, "no place is left");
+    let refused = bench
+        .host
+        .enter(|| Gate::attach(&GateConfig { pin: Some((root.clone(), "a".to_owned())), ..bench.config.clone() }));
+    let refused = refused.unwrap().unwrap_err().to_string();
+    assert!(refused.contains("at eth0"), "{refused}");
+    assert!(!root.join("a").exists(), "{refused}");
+    nix::mount::umount(&root).unwrap();
+    std::fs::remove_dir(&root).unwrap();
+}
+
 #[test]
 fn a_pinned_gate_outlives_its_agent_and_goes_when_released() {
     let root = std::path::PathBuf::from(format!("/tmp/tpgate{}", std::process::id()));

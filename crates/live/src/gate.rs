@@ -288,7 +288,7 @@ impl Gate {
             // A gate of another version: its maps have another layout.
             release(&folder).map_err(|source| BpfError::Pin { path: folder.display().to_string(), source })?;
             let folder = bpf::pin_folder(root, name)?;
-            // Maps of a gate that is not in force, as its interface has gone, may not stay.
+            // The interface may have gone meanwhile. Nobody would remove the maps of this gate.
             Self::load(config, Some(&folder)).inspect_err(|_| drop(release(&folder)))
         })
     }

@@ -130,7 +130,8 @@ impl Rate {
     pub fn time_for(self, bytes: Bytes) -> Duration {
         self.checked_time_for(bytes).expect("a transmission longer than 106 days")
     }
-    /// The same; `None` if the time exceeds [`Duration::MAX`].
+    /// The time to send `bytes`, as [`time_for`](Self::time_for); `None` if it exceeds
+    /// [`Duration::MAX`].
     ///
     /// # Panics
     /// At rate zero.

@@ -27,9 +27,9 @@ pub const TARGETS: &[Target] = &[
 
 /// A scenario with more hosts and switches is not prepared.
 const MOST_NODES: u128 = 300;
-/// The longest part of a window with radios.
+/// Radios are prepared for this much of each part of the window.
 const LONGEST: Duration = Duration::from_ms(100);
-/// The points that are prepared.
+/// Points of a sweep that are prepared, the first ones.
 const POINTS: usize = 4;
 
 /// The names of keys and alternatives, from the schema.

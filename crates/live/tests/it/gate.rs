@@ -347,7 +347,7 @@ fn a_class_with_a_rate_is_paced_by_the_kernel() {
     assert!(!bench.leaves(3));
 }
 
-/// The kernel takes some 64 programs at an interface, so another gate finds no place.
+/// An interface takes a limited number of programs, so the next gate finds no place.
 #[test]
 fn a_gate_that_cannot_be_attached_leaves_nothing_pinned() {
     let root = std::path::PathBuf::from(format!("/tmp/tpfull{}", std::process::id()));

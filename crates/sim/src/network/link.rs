@@ -74,7 +74,7 @@ struct Kind {
 impl Kind {
     fn new(spec: &LinkSpec, from: Option<&Switch>, to: Option<&Switch>, watched: bool) -> Self {
         let rate = spec.rate;
-        // No queue gets as long as 106 days.
+        // A time that is too long for a `Duration` is one that no queue reaches.
         let line_time = |b: Option<Bytes>| b.and_then(|b| rate.checked_time_for(b)).map_or(i64::MAX, Duration::as_ps);
         let limit = match from.map(|s| s.buffer) {
             Some(Buffer::PerPort(bytes)) => Some(bytes),

@@ -169,7 +169,7 @@ impl Checked {
         }
         let Ok(fabric) = s.fabric.build() else { return };
         self.messages_fit(key, c.control, s, c.messages(&fabric), c.period);
-        let needed = c.stop(&fabric, u32::try_from(s.fabric.mtu.get()).unwrap_or(u32::MAX)) + hybrid.dark.times().most;
+        let needed = c.stop(&fabric, super::mtu(s)) + hybrid.dark.times().most;
         if c.dark < needed {
             let message = format!(
                 "pausing hosts and changing the switch can take {needed}, longer than {}: frames are lost",

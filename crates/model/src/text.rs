@@ -28,6 +28,14 @@ pub enum UnitError {
         /// Valid units.
         allowed: &'static str,
     },
+    /// The quantity is clear, but written in another way.
+    #[error("write `{text}` as `{meant}`")]
+    Spelling {
+        /// The text in question.
+        text: String,
+        /// The same quantity as it is written here.
+        meant: String,
+    },
     /// The number does not fit the type.
     #[error("`{text}` is out of range: {range}")]
     Range {
@@ -40,6 +48,8 @@ pub enum UnitError {
 
 struct Family {
     units: &'static [(&'static str, u64)],
+    /// What other programs write for the end of a unit, in lower case, the longest first.
+    endings: &'static [(&'static str, &'static str)],
     allowed: &'static str,
     example: &'static str,
     range: &'static str,
@@ -56,12 +66,16 @@ fn parse(text: &str, family: &Family) -> Result<i128, UnitError> {
         Some(rest) => (true, rest),
         None => (false, number.strip_prefix('+').unwrap_or(&number)),
     };
+    let misspelt = || meant(t, family).map(|meant| UnitError::Spelling { text: text.to_owned(), meant });
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     let all_digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
     if (whole.is_empty() && fraction.is_empty()) || !all_digits(whole) || !all_digits(fraction) {
         return Err(bad_number());
     }
     let Some(&(_, factor)) = family.units.iter().find(|(name, _)| *name == unit) else {
+        if let Some(error) = misspelt() {
+            return Err(error);
+        }
         let found = if unit.is_empty() { "no unit".to_owned() } else { format!("the unit `{unit}`") };
         return Err(UnitError::Unit { text: text.to_owned(), found, allowed: family.allowed });
     };
@@ -76,6 +90,38 @@ fn parse(text: &str, family: &Family) -> Result<i128, UnitError> {
     Ok(if negative { -value } else { value })
 }
 
+/// The quantity that a text with an exponent or with another program's unit means: `10 Gb/s` for
+/// `10Gbps`, `1 MB` for `1e6 B`.
+fn meant(text: &str, family: &Family) -> Option<String> {
+    let mut end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+    let mut number = text[..end].to_owned();
+    // An exponent is a letter and digits.
+    let exponent = text[end..].strip_prefix(['e', 'E']).map(|rest| {
+        let digits = rest.trim_start_matches(['+', '-']);
+        &rest[..rest.len() - digits.trim_start_matches(|c: char| c.is_ascii_digit()).len()]
+    });
+    if let Some(exponent) = exponent.filter(|e| e.ends_with(|c: char| c.is_ascii_digit())) {
+        end += 1 + exponent.len();
+        let value: f64 = text[..end].parse().ok().filter(|v| (0.0..1e15).contains(v))?;
+        number = value.to_string();
+    }
+    let given = text[end..].trim();
+    // A number alone can be anything, and a small b is a bit to some.
+    if given.is_empty() || (family.example == BYTES.example && given.ends_with('b')) {
+        return None;
+    }
+    let known = |name: &str| family.units.iter().find(|(unit, _)| *unit == name);
+    let unit = known(given).or_else(|| {
+        let lower = given.to_lowercase();
+        let (prefix, ending) =
+            family.endings.iter().find_map(|(theirs, ours)| Some((lower.strip_suffix(theirs)?, *ours)))?;
+        let prefix = prefix.trim_end();
+        // One letter before the ending; of ours, only `M`, `G` and `T` are capital.
+        known(&format!("{prefix}{ending}")).or_else(|| known(&format!("{}{ending}", prefix.to_uppercase())))
+    })?;
+    number.parse::<f64>().is_ok().then(|| format!("{number} {}", unit.0))
+}
+
 const DURATION: Family = Family {
     units: &[
         ("ps", 1),
@@ -87,12 +133,35 @@ const DURATION: Family = Family {
         ("min", 60_000_000_000_000),
         ("h", 3_600_000_000_000_000),
     ],
+    endings: &[
+        ("microseconds", "us"),
+        ("milliseconds", "ms"),
+        ("nanoseconds", "ns"),
+        ("seconds", "s"),
+        ("minutes", "min"),
+        ("second", "s"),
+        ("hours", "h"),
+        ("secs", "s"),
+        ("sec", "s"),
+        ("hr", "h"),
+        ("\u{3bc}s", "us"),
+    ],
     allowed: "ps, ns, us, ms, s, min, h",
     example: "20 us",
     range: "a duration is at most 106 days",
 };
 const RATE: Family = Family {
     units: &[("b/s", 1), ("kb/s", 1_000), ("Mb/s", 1_000_000), ("Gb/s", 1_000_000_000), ("Tb/s", 1_000_000_000_000)],
+    endings: &[
+        ("bits/sec", "b/s"),
+        ("bit/sec", "b/s"),
+        ("bits/s", "b/s"),
+        ("bit/s", "b/s"),
+        ("b/sec", "b/s"),
+        ("bps", "b/s"),
+        ("bit", "b/s"),
+        ("", "b/s"),
+    ],
     allowed: "b/s, kb/s, Mb/s, Gb/s, Tb/s (bits per second)",
     example: "10 Gb/s",
     range: "a rate is positive and at most 18,000,000 Tb/s",
@@ -108,6 +177,7 @@ const BYTES: Family = Family {
         ("MiB", 1 << 20),
         ("GiB", 1 << 30),
     ],
+    endings: &[("bytes", "B"), ("byte", "B"), ("b", "B"), ("", "B")],
     allowed: "B, kB, MB, GB, TB, KiB, MiB, GiB",
     example: "46 kB",
     range: "a size is not negative and at most 18,000,000 TB",
@@ -270,12 +340,49 @@ mod tests {
             error("100 GB/s".parse()),
             "`100 GB/s` has the unit `GB/s`: allowed are b/s, kb/s, Mb/s, Gb/s, Tb/s (bits per second)"
         );
+        // A unit in bytes is not taken for one in bits, nor a number without a unit for anything.
         assert_eq!(error("fast".parse()), "`fast` does not start with a number: write it like `10 Gb/s`");
         assert_eq!(error("0 Gb/s".parse()), "`0 Gb/s` is out of range: a rate is positive and at most 18,000,000 Tb/s");
         assert!("-1 B".parse::<Bytes>().is_err());
         assert!("20".parse::<Duration>().unwrap_err().to_string().contains("no unit"));
         assert!("1e3 us".parse::<Duration>().is_err());
         assert!("999999999999 h".parse::<Duration>().is_err());
+    }
+
+    #[test]
+    fn other_spellings_are_answered_with_ours() {
+        let rates = [
+            ("10Gbps", "10 Gb/s"),
+            ("10 Gbit/s", "10 Gb/s"),
+            ("10G", "10 Gb/s"),
+            ("10gbps", "10 Gb/s"),
+            ("2.5 Mbits/sec", "2.5 Mb/s"),
+            ("100 Kbps", "100 kb/s"),
+            ("1e10 b/s", "10000000000 b/s"),
+            ("1e1 Gbps", "10 Gb/s"),
+        ];
+        for (text, meant) in rates {
+            let error = text.parse::<Rate>().unwrap_err().to_string();
+            assert_eq!(error, format!("write `{text}` as `{meant}`"));
+            assert!(meant.parse::<Rate>().is_ok(), "{meant}");
+        }
+        for (text, meant) in
+            [("1e6 B", "1000000 B"), ("10 KB", "10 kB"), ("5 mB", "5 MB"), ("7 bytes", "7 B"), ("3k", "3 kB")]
+        {
+            let error = text.parse::<Bytes>().unwrap_err().to_string();
+            assert_eq!(error, format!("write `{text}` as `{meant}`"));
+            assert!(meant.parse::<Bytes>().is_ok(), "{meant}");
+        }
+        for (text, meant) in [("1e3 us", "1000 us"), ("20 usec", "20 us"), ("2 seconds", "2 s"), ("3 \u{3bc}s", "3 us")]
+        {
+            let error = text.parse::<Duration>().unwrap_err().to_string();
+            assert_eq!(error, format!("write `{text}` as `{meant}`"));
+            assert!(meant.parse::<Duration>().is_ok(), "{meant}");
+        }
+        assert!(matches!("10 Kb".parse::<Bytes>(), Err(UnitError::Unit { .. })));
+        for text in ["10 GB/s", "10", "1e", "10 apples", "G", "1e400 b/s"] {
+            assert!(!matches!(text.parse::<Rate>(), Ok(_) | Err(UnitError::Spelling { .. })), "{text}");
+        }
     }
 
     proptest! {

@@ -31,7 +31,7 @@ def results() -> tp.Results:
     return shuffle(record=tp.Record(queues_every="50 us")).run(results=None)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make():
     """Makes scenarios."""
     return shuffle

@@ -1,4 +1,4 @@
-"""The ``timeplane`` command: the compiled program, studies, and sweeps on Dask."""
+"""The ``timeplane`` command: the compiled program, figures, studies, and sweeps on Dask."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ def main(arguments: list[str] | None = None) -> int:
         from timeplane import studies
 
         return studies.main(arguments[1:])
+    if arguments[:1] == ["plot"]:
+        from timeplane.plot import _command
+
+        return _command.main(arguments[1:])
     if arguments[:1] == ["sweep"] and any(a.partition("=")[0] == "--dask" for a in arguments):
         from timeplane import _sweep
 

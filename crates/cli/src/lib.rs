@@ -59,6 +59,9 @@ enum Command {
     Compare(CompareArgs),
     /// Write the results of one or more folders as one HTML page that works offline
     Report(ReportArgs),
+    /// Draw a figure of results for a paper (needs the Python package)
+    #[command(disable_help_flag = true)]
+    Plot(PythonArgs),
     /// Write the flows of a scenario's workload as CSV, for other simulators
     ExportFlows(ExportArgs),
     /// Write a timeline of runs for Perfetto: slots or circuits, queues, congestion windows
@@ -93,7 +96,7 @@ enum Command {
     Man(ManArgs),
     /// Run the study of a paper (needs the Python package)
     #[command(hide = true)]
-    Study(StudyArgs),
+    Study(PythonArgs),
 }
 
 /// A scenario and changes to it.
@@ -321,11 +324,18 @@ struct ManArgs {
     folder: PathBuf,
 }
 
+/// Arguments of a command that the Python package has.
 #[derive(Debug, Args)]
-struct StudyArgs {
-    /// Its name and arguments
+struct PythonArgs {
+    /// Its arguments
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<OsString>,
+}
+
+fn needs_python(what: &str) -> Failure {
+    Failure::configuration(format!(
+        "{what} need the Python package: run `pip install '.[plot]'` in a clone of timeplane"
+    ))
 }
 
 /// Runs the command and returns its exit code.
@@ -346,6 +356,9 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Compare(args) => compare::compare(&args),
         Command::Report(args) => report::report(&args),
         Command::ExportFlows(args) => export::export(&args),
+        // The Python package takes these two before they come here.
+        Command::Plot(_) => Err(needs_python("figures")),
+        Command::Study(_) => Err(needs_python("studies")),
         Command::Trace(args) => trace::trace(&args),
         Command::Dissector => output::data(include_str!("../../../data/wireshark/timeplane.lua")),
         Command::Bench(args) => bench::bench(&args),
@@ -355,9 +368,6 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Completion(args) => manual::completion(Cli::command(), args.shell),
         Command::Man(args) => manual::pages(Cli::command(), &args.folder),
-        Command::Study(_) => {
-            Err(Failure::configuration("studies need the Python package: run `pip install .` in a clone of timeplane"))
-        }
     };
     match done {
         Ok(()) => ExitCode::Ok.into(),

@@ -1,0 +1,115 @@
+"""Completion times by class of size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from timeplane.plot._style import (
+    BYTES,
+    TIMES,
+    axes_or_new,
+    band,
+    largest_unit,
+    log_ticks,
+    look_of,
+    place_legend,
+    read_quantities,
+    runs_by_scheme,
+    style,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from timeplane.results import Results
+
+#: The times of each table, and what they are.
+_TIMES_OF = {"flows": ("fct_ps", "FCT"), "coflows": ("cct_ps", "CCT")}
+
+
+def _bytes(text: str) -> float:
+    """Bytes of a size such as ``"100 kB"``."""
+    read = read_quantities([text])
+    factor = dict(BYTES).get(read[1]) if read else None
+    if read is None or factor is None:
+        raise ValueError(f"`{text}` is not a size: expected a number and one of {', '.join(unit for unit, _ in BYTES)}")
+    return float(read[0][0]) * factor
+
+
+def times_by_class(
+    results: Results,
+    table: Literal["flows", "coflows"] = "flows",
+    edges: Sequence[str] = ("100 kB", "10 MB"),
+    statistic: str | float = "mean",
+    axes: Axes | None = None,
+    point: Mapping[str, Any] | None = None,
+    schemes: Sequence[str] | None = None,
+) -> Axes:
+    """Draw completion times by class of size: a group of bars per class, a bar per scheme.
+
+    ``edges`` divide the sizes: a flow of exactly an edge is in the class below. The default classes
+    are those of pFabric (SIGCOMM 2013, section 5). ``statistic`` is ``"mean"`` or a percentile. It
+    is over finished flows; a hatched bar leaves out unfinished ones. The axis is logarithmic, as
+    classes differ by orders of magnitude.
+    """
+    if table not in _TIMES_OF:
+        raise ValueError(f"`{table}` has no completion times: expected {' or '.join(_TIMES_OF)}")
+    column, short = _TIMES_OF[table]
+    limits = np.array([_bytes(edge) for edge in edges])
+    if not np.all(np.diff(limits) > 0):
+        raise ValueError(f"edges are not in ascending order: {', '.join(edges)}")
+    classes = len(limits) + 1
+    values: dict[str, np.ndarray] = {}
+    unfinished: dict[str, np.ndarray] = {}
+    counts = np.zeros(classes, dtype=int)
+    for scheme, runs in runs_by_scheme(results, point, schemes).items():
+        values[scheme], unfinished[scheme] = np.full((len(runs), classes), np.nan), np.zeros(classes, dtype=bool)
+        for row, run in zip(values[scheme], runs, strict=True):
+            rows = run.table(table)
+            measured = rows["measured"]
+            times, sizes = rows[column].astype(float)[measured], rows["size_bytes"].astype(float)[measured]
+            of = np.searchsorted(limits, sizes, side="left")
+            counts += np.bincount(of, minlength=classes)
+            for k in range(classes):
+                mine = times[of == k]
+                finished = mine[~np.isnan(mine)]
+                unfinished[scheme][k] |= finished.size < mine.size
+                if finished.size:
+                    row[k] = finished.mean() if statistic == "mean" else np.percentile(finished, float(statistic))
+    if not counts.any():
+        raise ValueError(f"the table {table} has no measured row")
+    shown = [k for k in range(classes) if counts[k]]
+    names = [f"up to {edges[0]}", *(f"{a} to {b}" for a, b in pairwise(edges)), f"over {edges[-1]}"]
+    known = np.concatenate([v[:, shown].ravel() for v in values.values()])
+    if np.isnan(known).all():
+        raise ValueError(f"no measured row of the table {table} has a {column}")
+    unit, factor = largest_unit(TIMES, float(np.nanmedian(known)))
+    axes = axes_or_new(axes)
+    width = 0.8 / len(values)
+    with style():
+        for i, (scheme, curves) in enumerate(values.items()):
+            mean, half = band(curves[:, shown])
+            at = np.arange(len(shown)) + (i - (len(values) - 1) / 2) * width
+            errors = None
+            if half is not None:
+                ratio = np.exp(np.nan_to_num(half / mean))
+                errors = np.array([mean - mean / ratio, mean * ratio - mean]) / factor
+            bars = axes.bar(
+                at, mean / factor, width * 0.92, label=scheme, color=look_of(results, scheme)["color"],
+                yerr=errors, error_kw={"elinewidth": 0.8, "capsize": 2},
+            )
+            for bar in np.array(bars.patches)[unfinished[scheme][shown]]:
+                bar.set(hatch="////", edgecolor="white")
+        axes.set_yscale("log")
+        log_ticks(axes.yaxis)
+        axes.set_xticks(range(len(shown)), [names[k] for k in shown])
+        axes.grid(False, axis="x")
+        what = "Mean" if statistic == "mean" else f"p{float(statistic):g}"
+        axes.set_ylabel(f"{what} {short} ({unit})")
+        axes.set_xlabel("Size of the flow" if table == "flows" else "Size of the coflow")
+        place_legend(axes)
+    return axes

@@ -1,4 +1,5 @@
-// Lines with bands, drawn by uPlot: distributions of completion times, and slowdown by size.
+// Lines with bands, drawn by uPlot: metrics over a swept key, distributions of completion times, and
+// slowdown by size.
 
 import { color, dash, onTheme, style } from "./colors.js";
 import { digits, ticks } from "./format.js";
@@ -24,13 +25,15 @@ function between(min, max) {
 }
 
 /**
- * A chart of lines over a logarithmic axis. `x` holds the positions. `lines` have a `name`, a
- * `number` for the color, `y`, and `low` and `high` for a band (null if unknown). `showX` and
- * `showY` format values.
+ * A chart of lines. `x` holds the positions. `lines` have a `name`, a `number` for the color, `y`,
+ * and `low` and `high` for a band (null if unknown). `showX` and `showY` format values. The x axis
+ * is logarithmic unless `logX` is false; `names` are texts of its positions, if these are no
+ * numbers. A y axis that is not logarithmic ends at `topY`.
  */
 export class Lines {
-  constructor(place, about, { x, lines, labelX, labelY, showX, showY, logY = false }) {
-    Object.assign(this, { x, lines, labelX, labelY, showX, showY, logY });
+  constructor(place, about, { x, lines, labelX, labelY, showX, showY, logX = true, logY = false, names = null, topY = 1 }) {
+    Object.assign(this, { x, lines, labelX, labelY, showX, showY, logX, logY, names, topY });
+    [this.into, this.back] = logX ? [Math.log, Math.exp] : [(v) => v, (v) => v];
     this.hidden = new Set();
     const button = (label, title, act) => make("button", { type: "button", title, "aria-label": title, click: act }, label);
     this.legend = make("p", { class: "legend" });
@@ -85,6 +88,13 @@ export class Lines {
       const round = values.filter((v) => Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 1e-9);
       return values.map((v) => (round.length > 2 && !round.includes(v) ? "" : show(v)));
     };
+    // A tick per position, if these are names; without a few of them where there is no room.
+    const room = Math.max(Math.floor(this.canvas.clientWidth / 90), 2);
+    const every = Math.max(Math.ceil(this.x.length / room), 1);
+    const nameX = { splits: () => this.x.filter((_, i) => i % every === 0), values: (u, values) => values.map((v) => this.names[v] ?? "") };
+    const plainX = { values: (u, values) => values.map((v) => this.showX(v)) };
+    const axisX = this.names ? nameX : this.logX ? { values: texts(this.showX), splits, filter } : plainX;
+    const alone = (a) => (this.logX ? [a * 0.9, a * 1.1] : [a - 1, a + 1]);
     const options = {
       width: Math.max(this.canvas.clientWidth, 100),
       height: HEIGHT,
@@ -92,11 +102,11 @@ export class Lines {
       series,
       bands,
       scales: {
-        x: { time: false, distr: 3, range: (u, a, b) => (a === b ? [a * 0.9, b * 1.1] : [a, b]) },
-        y: this.logY ? { distr: 3 } : { range: [0, 1] },
+        x: { time: false, distr: this.logX ? 3 : 1, range: (u, a, b) => (a === b ? alone(a) : [a, b]) },
+        y: this.logY ? { distr: 3 } : { range: [0, this.topY] },
       },
       axes: [
-        { ...axis, label: this.labelX, values: texts(this.showX), splits, filter },
+        { ...axis, label: this.labelX, ...axisX },
         { ...axis, label: this.labelY, size: 56, ...(this.logY ? { values: texts(this.showY), splits, filter } : { values: (u, values) => values.map((v) => this.showY(v)) }) },
       ],
       cursor: { points: { show: false }, y: false },
@@ -130,11 +140,12 @@ export class Lines {
     if (i === null || i === undefined) return;
     const value = (line) => {
       if (line.y[i] === null || line.y[i] === undefined) return null;
-      const half = line.low ? ` (${this.showY(line.low[i])} to ${this.showY(line.high[i])})` : "";
+      const half = line.low && line.low[i] !== null ? ` (${this.showY(line.low[i])} to ${this.showY(line.high[i])})` : "";
       return `${line.name} ${this.showY(line.y[i])}${half}`;
     };
     const shown = this.lines.filter((line) => !this.hidden.has(line.name)).map(value);
-    this.status.textContent = `${this.showX(this.x[i])}: ${shown.filter((v) => v !== null).join("; ")}`;
+    const x = this.names?.[this.x[i]] ?? this.showX(this.x[i]);
+    this.status.textContent = `${x}: ${shown.filter((v) => v !== null).join("; ")}`;
   }
 
   key(event) {
@@ -152,13 +163,14 @@ export class Lines {
     }
   }
 
-  /** Show `factor` times as much of the axis, by logarithm. */
+  /** Show `factor` times as much of the axis. */
   zoom(factor) {
     const { min, max } = this.plot.scales.x;
     const idx = this.plot.cursor.idx;
-    const at = Math.log(idx === null || idx === undefined ? Math.sqrt(min * max) : this.x[idx]);
-    const [a, b] = [Math.log(min), Math.log(max)].map((end) => at + (end - at) * factor);
-    const ends = [Math.max(Math.exp(a), this.x[0]), Math.min(Math.exp(b), this.x[this.x.length - 1])];
+    const { into, back } = this;
+    const at = idx === null || idx === undefined ? (into(min) + into(max)) / 2 : into(this.x[idx]);
+    const [a, b] = [min, max].map((end) => at + (into(end) - at) * factor);
+    const ends = [Math.max(back(a), this.x[0]), Math.min(back(b), this.x[this.x.length - 1])];
     if (ends[1] > ends[0]) this.plot.setScale("x", { min: ends[0], max: ends[1] });
   }
 
@@ -189,6 +201,15 @@ export function shares(counts, measured, t) {
     }
   }
   return line;
+}
+
+/**
+ * Ends of the interval of a mean with half its width, for a logarithmic axis: that of the mean's
+ * logarithm, which stays above 0.
+ */
+export function logarithmic(mean, half) {
+  const factor = Math.exp(half / mean);
+  return [mean / factor, mean * factor];
 }
 
 export const ratio = (value) => digits(value);

@@ -5,7 +5,8 @@ import { bytes, digits, percent, rate, time } from "./format.js";
 import { Drops } from "./drops.js";
 import { Gantt, bytesOf } from "./gantt.js";
 import { Heat } from "./heat.js";
-import { Lines, ratio, shares } from "./lines.js";
+import { Lines, logarithmic, ratio, shares } from "./lines.js";
+import { picture } from "./metrics.js";
 import { choice, make, tableBehind } from "./table.js";
 import { themeButton } from "./theme.js";
 import { Topology, nodeName } from "./topology.js";
@@ -99,10 +100,10 @@ async function slowdown() {
         const bin = line.bins.find((b) => b.from_bytes === edge);
         return bin ? pick(bin[stat]) : null;
       });
-      // A logarithmic axis needs intervals above 0.
-      const least = (v) => (v[1] === null ? v[0] : Math.max(v[0] - v[1], v[0] / 100));
       const bands = line.bins.some((b) => b[stat][1] !== null);
-      const band = bands ? { low: at(least), high: at((v) => v[0] + (v[1] ?? 0)) } : { low: null, high: null };
+      const end = (v) => logarithmic(v[0], v[1] ?? 0);
+      // No flow is faster than in an empty network.
+      const band = bands ? { low: at((v) => Math.max(end(v)[0], Math.min(v[0], 1))), high: at((v) => end(v)[1]) } : { low: null, high: null };
       return { name: line.scheme, number: schemeNumber(line.scheme), y: at((v) => v[0]), ...band };
     });
     const labels = { labelX: "size of the flow (at least)", labelY: `slowdown, ${text}`, showX: bytes, showY: ratio, logY: true };
@@ -237,11 +238,8 @@ async function air(body, one) {
 }
 
 async function schedules() {
+  if (!data.schedules.length) return;
   const place = section("schedule", "The schedule", null);
-  if (!data.schedules.length) {
-    place.append(make("p", {}, "These results have no planned slots or circuits and no air links. To record rates and timeslots, set ", make("code", {}, "record.grants = true"), " in the scenario."));
-    return;
-  }
   place.append(make("p", { class: "about" }, "The first seed of each scheme. Slots and circuits: sender, receiver and time. Rates: granted rates of pairs. Air links: their rates."));
   const several = (one) => data.schedules.filter((s) => s.run === one.run).length > 1;
   const options = data.schedules.map((one) => ({ value: one, text: nameOf(one.run) + (several(one) ? `: ${one.kind}` : "") }));
@@ -262,11 +260,8 @@ async function linkNames(run) {
 }
 
 async function queues() {
+  if (!data.queues.length) return;
   const place = section("queues", "Queues over time", null);
-  if (!data.queues.length) {
-    place.append(make("p", {}, "No queues were recorded, or all were empty at each sample. To record them, set ", make("code", {}, "record.queues_every = \"50 us\""), " in the scenario."));
-    return;
-  }
   place.append(make("p", { class: "about" }, "Queued wire bytes of each link (hosts h, switches s) at each sample. Links with an empty queue throughout are omitted."));
   await oneOf(place, "Run", runOptions(data.queues), async (body, one) => {
     const { columns, rows } = await table(one.table);
@@ -326,6 +321,16 @@ async function drops() {
   }
 }
 
+/** Say what a scenario can record that is not in here. */
+function more() {
+  const keys = [];
+  if (!data.queues.length) keys.push(["queues over time", 'record.queues_every = "50 us"']);
+  if (!data.schedules.length) keys.push(["granted rates and timeslots", "record.grants = true"]);
+  if (!keys.length) return;
+  const parts = keys.flatMap(([what, key], i) => [i ? "; " : "Nothing was recorded of ", `${what}, which `, make("code", {}, key), " records"]);
+  document.getElementById("charts").append(make("p", { class: "about", id: "more" }, ...parts, "."));
+}
+
 const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
 
 async function show() {
@@ -337,6 +342,7 @@ async function show() {
   }
   try {
     const about = "Over all measured flows; unfinished flows count as never completed. Bands: 95 % intervals of the mean over seeds.";
+    timeplane.charts.picture = picture(document.getElementById("picture"), data);
     await distributions("fct", "Flow completion time", about);
     await distributions("cct", "Coflow completion time", about.replace("flows", "coflows"));
     await slowdown();
@@ -344,6 +350,7 @@ async function show() {
     await schedules();
     await links();
     await drops();
+    more();
     // All charts are drawn and on the screen.
     await frame();
     timeplane.ready = performance.now();

@@ -236,6 +236,56 @@ def test_sums_in_the_page_are_those_of_the_tables(slots, opened):
             assert columns[line["first"] + nth][1] == [int((fcts <= t).sum()) for t in times]
 
 
+def test_a_sweep_begins_with_its_metric_over_the_swept_key(opened, tmp_path):
+    sizes = ["100 kB", "200 kB", "1 MB"]
+    results = made(tmp_path, "sweep", SLOTS, "--set", f"workload.shuffle.bytes={','.join(sizes)}")
+    page = opened(results / "report.html")
+    page.ready()
+    order = page.page.evaluate("[...document.querySelectorAll('#picture, #comparison')].map((e) => e.id)")
+    assert order == ["picture", "comparison"]
+    lines = page.data()["comparison"]["lines"]
+    schemes = list(dict.fromkeys(line["scheme"] for line in lines))
+
+    def shown() -> dict:
+        return page.page.evaluate(
+            """(() => {
+                const { metric, chart } = timeplane.charts.picture;
+                const lines = chart.lines.map(({ name, y, low, high }) => ({ name, y, low, high }));
+                return { metric, lines, x: chart.x, axis: chart.plot.axes[0]._values };
+            })()"""
+        )
+
+    def check(drawn: dict) -> None:
+        assert drawn["x"] == [100e3, 200e3, 1e6] and [line["name"] for line in drawn["lines"]] == schemes
+        for line in drawn["lines"]:
+            cells = {c["point"]["workload.shuffle.bytes"]: c["metrics"][drawn["metric"]]["value"] for c in lines if c["scheme"] == line["name"]}
+            assert line["y"] == [cells[size]["mean"] for size in sizes]
+            for low, mean, high in zip(line["low"], line["y"], line["high"], strict=True):
+                assert 0 <= low <= mean <= high
+
+    first = shown()
+    check(first)
+    assert len([label for label in first["axis"] if label]) >= 2
+    label = page.data()["labels"]["fct_p99_ps"]
+    page.page.locator("#picture select").first.select_option(label=label)
+    second = shown()
+    check(second)
+    assert (first["metric"], second["metric"]) == ("completion_ps", "fct_p99_ps")
+    page.quiet()
+
+
+def test_without_a_sweep_schemes_are_bars(slots, opened):
+    page = opened(slots / "report.html")
+    page.ready()
+    means = {line["scheme"]: line["metrics"]["completion_ps"]["value"]["mean"] for line in page.data()["comparison"]["lines"]}
+    widths = page.page.evaluate("[...document.querySelectorAll('#picture .bar')].map((bar) => bar.getBoundingClientRect().width)")
+    assert len(widths) == 2
+    assert widths[1] / widths[0] == pytest.approx(means["cubic"] / means["slots"], rel=0.02)
+    # It is seen without scrolling.
+    box = page.page.locator("#picture").bounding_box()
+    assert box["y"] + box["height"] < 900
+
+
 def bar(results: Path, run: dict, lane: int) -> list[dict]:
     """Slots of a host, in order of time."""
     rows = parquet(results, run, "slots").to_pylist()
@@ -411,6 +461,14 @@ def test_circuits_have_dark_times(circuits, opened):
         }"""
     )
     assert text.startswith("dark time before: to host ") and "after a dark time of 30 us" in text, text
+    page.quiet()
+
+
+def test_empty_sections_are_left_out(circuits, opened):
+    page = opened(circuits / "report.html")
+    page.ready()
+    assert page.page.locator("#queues").count() == 0 and page.page.locator("#schedule").count() == 1
+    assert "record.queues_every" in page.page.locator("#more").text_content()
     page.quiet()
 
 

@@ -9,9 +9,10 @@ use timeplane_results::Metric;
 /// The largest number of points with sentences; the table has all points.
 const SENTENCES: usize = 8;
 
-/// The sentences, the table and its notes.
+/// The place of the picture, the sentences, the table and its notes.
 pub fn answer(comparison: &Comparison) -> String {
-    let mut html = String::new();
+    // The page's script draws it.
+    let mut html = String::from("<div id=\"picture\"></div>\n");
     let points: Vec<&[Line]> = comparison.lines().chunk_by(|a, b| a.point == b.point).collect();
     for lines in points.iter().take(SENTENCES) {
         if let Some(sentence) = sentence(lines, comparison, points.len() > 1) {
@@ -71,6 +72,9 @@ fn sentence(lines: &[Line], comparison: &Comparison, several: bool) -> Option<St
         }
         _ => text.push('.'),
     }
+    if let Some(ahead) = runner_up(lines, at, best, comparison.baseline(), higher) {
+        let _ = write!(text, " {ahead}");
+    }
     let others: Vec<String> = valued().filter_map(|(line, cell, _)| against(line, cell)).collect();
     if !others.is_empty() {
         let _ = write!(text, " Against {}: {}.", escape(comparison.baseline()), others.join("; "));
@@ -83,8 +87,36 @@ fn sentence(lines: &[Line], comparison: &Comparison, several: bool) -> Option<St
     Some(text)
 }
 
+/// A sentence on the distance of the best scheme from the second one. `None` if the differences from
+/// the baseline say it, or if unfinished flows leave open which scheme is best.
+fn runner_up(lines: &[Line], at: usize, best: &Line, baseline: &str, higher: bool) -> Option<String> {
+    let best_cell = &best.cells[at];
+    let others = lines.iter().filter(|l| l.scheme != best.scheme);
+    let (second, cell, value) = others
+        .filter_map(|l| Some((l, &l.cells[at], l.cells[at].value?)))
+        .min_by(|a, b| if higher { b.2.mean.total_cmp(&a.2.mean) } else { a.2.mean.total_cmp(&b.2.mean) })?;
+    if best_cell.lower_bound || best.scheme == baseline || second.scheme == baseline {
+        return None;
+    }
+    let mean = best_cell.value?.mean;
+    let share = 100.0 * (mean - value.mean).abs() / value.mean.abs();
+    if !share.is_finite() {
+        return None;
+    }
+    let at_least = if cell.lower_bound { "at least " } else { "" };
+    let side = if higher { "above" } else { "below" };
+    let (near, far) =
+        if higher { (best_cell.value?.low(), value.high()) } else { (value.low(), best_cell.value?.high()) };
+    let overlap = match (near, far) {
+        (Some(near), Some(far)) if near <= far => "; their intervals overlap",
+        (Some(_), Some(_)) => "",
+        _ => "; one seed",
+    };
+    Some(format!("That is {at_least}{share:.1} % {side} the second, {}{overlap}.", escape(&second.scheme)))
+}
+
 /// The text with a capital first letter.
-fn capital(text: &str) -> String {
+pub(crate) fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
@@ -172,6 +204,19 @@ mod tests {
 
     fn sentences(runs: &[RunSummary]) -> String {
         answer(&Comparison::new(runs, &ComparisonOptions::default()))
+    }
+
+    #[test]
+    fn the_best_scheme_is_compared_with_the_second() {
+        let [tcp, second, best] =
+            [("tcp", 5_000_000), ("rates", 2_000_000), ("slots", 1_000_000)].map(|(n, t)| run(n, Some(t)));
+        let html = sentences(&[tcp.clone(), second.clone(), best.clone()]);
+        // Means of 1 us, and of 1 and three times 2 us.
+        assert!(html.contains("That is 42.9 % below the second, rates; one seed. Against tcp:"), "{html}");
+        // The difference from the baseline already says it, or nobody knows.
+        assert!(!sentences(&[tcp.clone(), best.clone()]).contains("the second"));
+        assert!(!sentences(&[best.clone(), tcp.clone(), second]).contains("the second"));
+        assert!(!sentences(&[tcp, best, run("waits", None)]).contains("the second, waits"));
     }
 
     #[test]

@@ -20,6 +20,7 @@ mod page;
 mod schedule;
 mod tables;
 
+use answer::capital;
 pub use error::ReportError;
 pub use schedule::{Slots, pack_slots};
 
@@ -27,7 +28,7 @@ use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use timeplane_experiment::{Comparison, ComparisonOptions, Context};
+use timeplane_experiment::{Cell, Comparison, ComparisonOptions, Context};
 use timeplane_results::{Bound, FORMAT, Folder, RunSummary, guarded};
 
 /// The default limit of rows of the schedule, of queues and of air links: 512 hosts for 4,000
@@ -69,9 +70,13 @@ impl ReportPage {
         let bounds: Vec<Bound> = Folder::bounds(folders);
         let context = Context::of_folders(folders);
         let comparison = Comparison::new(&summaries, &ComparisonOptions { bounds, context, ..Default::default() });
+        let cells = comparison.lines().first().map_or(&[][..], |line| &line.cells);
+        let label = |c: &Cell| (c.metric.name().to_owned(), Value::String(capital(c.metric.label())));
+        let labels: Value = cells.iter().map(label).collect();
         let mut book = tables::Book::new(folders, rows);
         let charts = json!({
             "level": timeplane_results::stats::LEVEL,
+            "labels": labels,
             "schemes": book.schemes(),
             "points": book.points(),
             "runs": book.runs(),

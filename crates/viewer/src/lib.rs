@@ -28,6 +28,7 @@ pub const REPORT: Modules = &[
     module!("theme.js"),
     module!("lanes.js"),
     module!("lines.js"),
+    module!("metrics.js"),
     module!("heat.js"),
     module!("gantt.js"),
     module!("topology.js"),

@@ -3,13 +3,13 @@
 
 use crate::fail::{self, Failure};
 use crate::{ValidateArgs, output};
-use serde_json::json;
-use std::collections::HashMap;
+use serde_json::{Value, json};
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
 use std::rc::Rc;
 use timeplane_experiment::{ExitCode, PlannedRun, checks};
 use timeplane_model::{Bytes, Duration, Fabric, printable_line};
-use timeplane_scenario::{Loaded, Pattern, Point, Scenario, Workload};
+use timeplane_scenario::{Loaded, Pattern, PlanSpec, Point, Scenario, Workload};
 use timeplane_schedule::Schedulers;
 use timeplane_sim::memory;
 use timeplane_workload::{Source, WorkloadError};
@@ -128,6 +128,9 @@ pub fn dry_run(loaded: &Loaded, points: &[Point], planned: &[PlannedRun]) -> Res
         let switches = output::count(own.switches() as u64, "switch");
         line("", format!("{name}: {}, {switches} at {}", own.topology.key(), own.rate));
     }
+    for (i, text) in radios(scenario).into_iter().enumerate() {
+        line(if i == 0 { "radio" } else { "" }, text);
+    }
     line("workload", source.facts().to_string());
     if matches!(&scenario.workload, Workload::Coflows(c) if c.blocks != Some(1)) {
         line("", "each seed draws its coflows from blocks of the trace's time".to_owned());
@@ -155,6 +158,42 @@ pub fn dry_run(loaded: &Loaded, points: &[Point], planned: &[PlannedRun]) -> Res
         line("memory", format!("a run needs {} at least", memory::in_gb(memory)));
     }
     Ok(text)
+}
+
+/// The radios of the fabric, and of schemes with flyways.
+fn radios(scenario: &Scenario) -> Vec<String> {
+    // Names are those of scenario files.
+    let name = |value: Value| value.as_str().map_or(value.to_string(), str::to_owned);
+    let mut all = Vec::new();
+    if let Some(radio) = &scenario.fabric.radio {
+        let beside = radio.link.iter().filter(|l| l.share.is_some()).count();
+        let kinds = [(radio.link.len() - beside, "instead of wires"), (beside, "beside wires")];
+        let kinds = kinds
+            .into_iter()
+            .filter(|k| k.0 > 0)
+            .map(|(n, place)| format!("{} {place}", output::count(n as u64, "air link")));
+        let channels = radio.link.iter().map(|l| l.channel).collect::<BTreeSet<_>>().len();
+        let antenna = radio.antenna.map_or(String::new(), |a| format!(", antennas {}", name(json!(a))));
+        all.push(format!(
+            "{} on {}, access {}{antenna}",
+            kinds.collect::<Vec<_>>().join(" and "),
+            output::count(channels as u64, "channel"),
+            name(json!(radio.access)),
+        ));
+    }
+    for (scheme, spec) in &scenario.scheme {
+        if let Some(PlanSpec::Flyways(f)) = &spec.plan {
+            all.push(format!(
+                "{scheme}: {} per rack on {}, policy {}, antennas {}, access {}",
+                output::count(f.radios, "radio"),
+                output::count(f.channels, "channel"),
+                name(json!(f.policy)),
+                name(json!(f.antenna)),
+                name(json!(f.access)),
+            ));
+        }
+    }
+    all
 }
 
 /// Estimates the number of data frames that the hosts send in one run.

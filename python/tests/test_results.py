@@ -1,6 +1,7 @@
 """Tables, comparison, figures."""
 
 import hashlib
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +43,19 @@ def test_columns_are_numpy_arrays(results):
         flows["fct"]
     with pytest.raises(KeyError, match="coflows"):
         results.table("flow")
+
+
+def test_a_notebook_shows_the_first_rows_of_a_table(results):
+    html = results.flows._repr_html_()
+    assert html.count("<tr>") == 1 + 10 and "flows: 120 rows, the first 10" in html
+    assert '<th title="From arrival' in html and html.count("<td>slots</td>") == 10
+    first = results.flows.to_polars().row(0, named=True)
+    cells = html[html.index("<tbody>") :].split("</tr>")[0]
+    assert [f"<td>{first[name]}</td>" in cells for name in ("run", "seed", "size_bytes", "fct_ps")] == [True] * 4
+    # A coflow is missing: its cell is empty. All rows of a short table are shown.
+    assert "<td></td>" in cells
+    assert "summary: 4 rows</p>" in results.summary._repr_html_()
+    assert "coflows: 0 rows</p>" in results.coflows._repr_html_()
 
 
 def test_every_table_is_there(results):
@@ -112,6 +126,16 @@ def test_a_folder_opens_again(make, tmp_path):
     assert again.manifest["scenario"]["workload"]["shuffle"]["bytes"] == "2 MB"
     with pytest.raises(tp.RunError, match=r"manifest.json"):
         tp.Results.open(tmp_path / "nothing")
+
+
+def test_results_can_be_pickled(make, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    results = make(seeds=1).run(results="kept")
+    pickled = pickle.dumps(results)
+    # Another process may be in another folder.
+    monkeypatch.chdir("/")
+    again = pickle.loads(pickled)
+    assert [r.key for r in again.runs] == [r.key for r in results.runs] and str(again) == str(results)
 
 
 def test_the_same_run_is_the_same_bytes(make, tmp_path):

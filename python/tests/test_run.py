@@ -1,6 +1,8 @@
 """Running: interrupts, other threads, progress, the command."""
 
+import io
 import itertools
+import json
 import signal
 import subprocess
 import sys
@@ -8,8 +10,10 @@ import threading
 import time
 
 import pytest
+from jupyter_client.manager import start_new_kernel
 
 import timeplane as tp
+from timeplane._progress import Bar
 
 # Runs for minutes if it is let.
 LONG = """
@@ -83,6 +87,42 @@ def test_an_exception_of_the_callback_ends_it(make, tmp_path):
 def test_the_line_on_stderr(make, capsys):
     make().run(results=None, progress=True)
     assert "100.0 %  4 of 4 runs" in capsys.readouterr().err
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_has_a_bar_that_moves(make, monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    make().run(results=None)
+    shown = terminal.getvalue()
+    assert shown.endswith("\n") and shown.count("\r") >= 1
+    assert shown.rpartition("\r")[2].startswith(f"[{'#' * 20}] 100.0 %  4 of 4 runs")
+    terminal.truncate(0)
+    make().run(results=None, progress=False)
+    assert terminal.getvalue() == ""
+    bar = Bar(terminal)
+    bar(tp.Progress(done=1, cached=0, total=4, events=5, remaining=150.0, elapsed=50.0))
+    assert terminal.getvalue().lstrip("\0").rstrip() == "\r[#####---------------]  25.0 %  1 of 4 runs  2 min 30 s left"
+
+
+def test_a_notebook_has_a_bar_that_is_gone_at_the_end(make):
+    """The messages of a kernel, as a notebook gets them."""
+    manager, client = start_new_kernel(kernel_name="python3")
+    try:
+        scenario = json.dumps(make().to_dict())
+        code = f"import json, timeplane as tp\nresults = tp.Scenario.from_dict(json.loads({scenario!r})).run(results=None)"
+        messages = []
+        client.execute_interactive(code, timeout=120, output_hook=messages.append)
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+    assert [m["content"] for m in messages if m["msg_type"] == "error"] == []
+    shown = [m["content"]["data"]["text/html"] for m in messages if m["msg_type"] in ("display_data", "update_display_data")]
+    assert "<progress" in shown[0] and "of 4 runs" in shown[0] and shown[-1] == ""
 
 
 def test_complete_runs_are_not_run_again(make, tmp_path):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from timeplane import algorithms, live, plot, scenario, studies
     from timeplane._core import SlotParameters, Table
     from timeplane._errors import Issue, RunError, ScenarioError, ScenarioWarning, TimeplaneError
-    from timeplane._run import Progress
+    from timeplane._progress import Progress
     from timeplane._schedulers import register_scheduler, schedulers, unregister_scheduler
     from timeplane._sweep import sweep
     from timeplane.results import Comparison, Results, Run
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _PLACES = {
     "timeplane._core": ("SlotParameters", "Table"),
     "timeplane._errors": ("Issue", "RunError", "ScenarioError", "ScenarioWarning", "TimeplaneError"),
-    "timeplane._run": ("Progress",),
+    "timeplane._progress": ("Progress",),
     "timeplane._schedulers": ("register_scheduler", "schedulers", "unregister_scheduler"),
     "timeplane._sweep": ("sweep",),
     "timeplane.results": ("Comparison", "Results", "Run"),

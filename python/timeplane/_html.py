@@ -1,4 +1,4 @@
-"""The comparison as an HTML table for notebooks."""
+"""Comparisons and tables as HTML for notebooks."""
 
 from __future__ import annotations
 
@@ -96,3 +96,13 @@ def comparison(values: Mapping[str, Any], labels: Mapping[str, str], notes: Sequ
     table = f'<table class="timeplane"><thead><tr>{"".join(head)}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
     foot = "".join(f"<li>{escape(note)}</li>" for note in notes)
     return f'{_STYLE}{table}<ul class="timeplane-notes">{foot}</ul>'
+
+
+def table(name: str, count: int, columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]]) -> str:
+    """The first rows of a table, as HTML. ``columns`` are names and meanings."""
+    head = "".join(f'<th title="{escape(meaning)}">{escape(column)}</th>' for column, meaning in columns)
+    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    more = f", the first {len(rows)}" if len(rows) < count else ""
+    about = f"{escape(name)}: {count:,} row{'' if count == 1 else 's'}{more}"
+    scroll = '<div style="overflow-x: auto">'
+    return f'{_STYLE}{scroll}<table class="timeplane"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div><p class="timeplane-notes">{about}</p>'

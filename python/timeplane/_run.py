@@ -4,43 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import time
 import warnings
 import weakref
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TextIO
+from typing import TYPE_CHECKING, Any, Self
 
 from timeplane import _core, _schedulers
 from timeplane._errors import Issue, ScenarioWarning
+from timeplane._progress import Progress, bar_for
 
 if TYPE_CHECKING:
     from timeplane.results import Results
-
-
-class Progress(NamedTuple):
-    """Progress of a scenario's runs."""
-
-    #: Complete runs.
-    done: int
-    #: Complete runs that were reused.
-    cached: int
-    #: All runs.
-    total: int
-    #: Simulated events.
-    events: int
-    #: Estimated seconds left, by what other runs of the same schemes took; ``None`` as long as
-    #: nothing is known.
-    remaining: float | None
-    #: Seconds since the start.
-    elapsed: float
-
-    @property
-    def fraction(self) -> float:
-        """Share of all time that is over, 0 to 1."""
-        if self.done == self.total:
-            return 1.0
-        return 0.0 if self.remaining is None else self.elapsed / max(self.elapsed + self.remaining, 1e-9)
 
 
 def _text(value: Any) -> str:
@@ -75,33 +50,6 @@ class _Folder:
 
         self.path = tempfile.mkdtemp(prefix="timeplane-")
         weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
-
-
-class Bar:
-    """A progress line on stderr."""
-
-    def __init__(self, file: TextIO | None = None) -> None:
-        self.file = file or sys.stderr
-        self.live = self.file.isatty()
-        self.written = self.over = False
-
-    def __call__(self, progress: Progress) -> None:
-        last = progress.done == progress.total
-        if self.over or not (self.live or last):
-            return
-        self.over = last
-        left = progress.remaining
-        text = f"{100 * progress.fraction:5.1f} %  {progress.done} of {progress.total} runs"
-        text += f"  {progress.elapsed:.0f} s" if last or left is None else f"  {left:.0f} s left"
-        self.file.write(f"\r{text:<60}" if self.live else f"{text}\n")
-        self.file.flush()
-        self.written = True
-
-    def close(self) -> None:
-        """End the line."""
-        if self.live and self.written:
-            self.file.write("\n")
-            self.file.flush()
 
 
 def _place(results: str | os.PathLike[str] | None) -> tuple[str, _Folder | None]:
@@ -200,8 +148,9 @@ class Runnable:
             The parent of this scenario's folder ``NAME``. ``None`` is a temporary folder that is
             removed with the last reference to the results.
         progress:
-            ``True`` for a progress line on stderr, or a callable that gets a :class:`Progress` a
-            few times a second.
+            ``True`` for a progress line on stderr, ``False`` for none, or a callable that gets a
+            :class:`Progress` a few times a second. By default terminals have a line, and notebooks
+            a bar.
         until:
             End each point when a metric is precise enough, as ``"fct_mean=5%"``; see
             :func:`timeplane.sweep`.
@@ -216,7 +165,7 @@ class Runnable:
         elif jobs < 1:
             raise ValueError(f"jobs is {jobs}: expected at least 1")
         root, folder = _place(results)
-        bar = Bar() if progress is True else None
+        bar = bar_for(progress)
         call = bar or (progress if callable(progress) else None)
         begin = time.monotonic()
         tell = None

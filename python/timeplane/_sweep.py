@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from timeplane import _core, _schedulers
 from timeplane._errors import RunError, ScenarioWarning
-from timeplane._run import Bar, Progress, Runnable, _place
+from timeplane._progress import Progress, bar_for
+from timeplane._run import Runnable, _place
 
 if TYPE_CHECKING:
     from timeplane.results import Results
@@ -121,7 +122,7 @@ def sweep(
     for issue in loaded.validate([]):
         warnings.warn(str(issue), ScenarioWarning, stacklevel=2)
     root, folder = _place(results)
-    bar = Bar() if progress is True else None
+    bar = bar_for(progress)
     tell = bar or (progress if callable(progress) else None)
     begin = time.monotonic()
     core = _core.Sweep(loaded, root, until)

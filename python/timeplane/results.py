@@ -180,6 +180,7 @@ class Comparison:
 class Results(_Tables):
     """All complete runs of a scenario.
 
+    A pickle names the folder, and reads it again: on another machine, it has to be there, too.
     ``print(results)`` and the last line of a notebook's cell show the comparison. Tables
     (:attr:`flows`, :attr:`coflows`, ...) hold the rows of all runs; tables of :attr:`runs` hold the
     rows of one.
@@ -198,6 +199,10 @@ class Results(_Tables):
     def open(cls, directory: str | os.PathLike[str]) -> Results:
         """Open a folder of results, such as ``results/fb2010``."""
         return cls(_core.Results.open(os.fspath(directory)))
+
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        # Who unpickles it reads the folder again. A temporary one has to be there still.
+        return Results.open, (os.path.abspath(self.directory),)
 
     @property
     def directory(self) -> str:

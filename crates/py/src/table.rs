@@ -11,6 +11,7 @@ use arrow_array::{
     RecordBatchReader, StringArray, UInt64Array,
 };
 use arrow_cast::cast;
+use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::ArrowError;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use numpy::PyArray1;
@@ -22,6 +23,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use timeplane_model::printable_line;
 use timeplane_results::{TableFile, TableRows, guarded};
+
+/// Rows that a notebook shows.
+const SHOWN: usize = 10;
 
 /// A column that names the run of a row: one value per run.
 #[derive(Clone, Debug)]
@@ -166,6 +170,23 @@ impl Table {
         error::failed(py, &format!("cannot read the table {}: {e}", self.name), None, None)
     }
 
+    /// The first rows as texts; missing values are empty.
+    fn first(&self, most: usize) -> Result<Vec<Vec<String>>, ArrowError> {
+        let mut rows = Vec::new();
+        for batch in self.reader(None) {
+            let batch = batch?;
+            let options = FormatOptions::default();
+            let columns = batch.columns().iter().map(|c| ArrayFormatter::try_new(c.as_ref(), &options));
+            let columns = columns.collect::<Result<Vec<_>, _>>()?;
+            let take = batch.num_rows().min(most - rows.len());
+            rows.extend((0..take).map(|row| columns.iter().map(|c| c.value(row).to_string()).collect()));
+            if rows.len() == most {
+                break;
+            }
+        }
+        Ok(rows)
+    }
+
     fn count(&self) -> Result<usize, ArrowError> {
         match &self.rows {
             Rows::Memory(batch) => Ok(batch.num_rows()),
@@ -289,6 +310,13 @@ impl Table {
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let columns = self.columns().join(", ");
         Ok(printable_line(&format!("<table {}: {} rows of {columns}>", self.name, self.__len__(py)?)).into_owned())
+    }
+
+    /// The first rows, for a notebook.
+    fn _repr_html_<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let rows = py.detach(|| self.first(SHOWN)).map_err(|e| self.broken(py, &e))?;
+        let columns: Vec<(&str, &str)> = self.descriptions().into_iter().collect();
+        py.import("timeplane._html")?.call_method1("table", (&self.name, self.__len__(py)?, columns, rows))
     }
 
     /// One column as a numpy array: integers, booleans, floats (`nan` where a value is missing) or

@@ -101,7 +101,7 @@ def program() -> str:
         "scheme": {"raw": {"transport": {"raw": {}}}},
     }
     with tempfile.TemporaryDirectory() as folder:
-        Scenario.from_dict(smallest).run(jobs=1, results=folder)
+        Scenario.from_dict(smallest).run(jobs=1, results=folder, progress=False)
         return _program_of(Path(folder) / "program" / "manifest.json")
 
 

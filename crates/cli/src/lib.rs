@@ -102,7 +102,7 @@ enum Command {
 /// A scenario and changes to it.
 #[derive(Debug, Args)]
 struct ScenarioArgs {
-    /// The scenario, a TOML file
+    /// The scenario, a TOML file; - reads standard input
     file: PathBuf,
     /// Change a value. Several values make a sweep, several keys a grid
     ///

@@ -23,7 +23,6 @@ mod host;
 mod load;
 mod own_fabric;
 mod pause;
-#[expect(clippy::disallowed_methods, reason = "it reads preset files")]
 mod preset;
 mod proxy;
 mod radio;

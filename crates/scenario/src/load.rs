@@ -7,11 +7,12 @@ use crate::shape::{Finding, Shape, join, one_of};
 use crate::{Preset, Scenario};
 use indexmap::IndexMap;
 use std::fs;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Larger files are rejected; a graph of 100,000 wires takes 4 MB.
-pub(crate) const LARGEST_FILE: u64 = 64 << 20;
+const LARGEST_FILE: u64 = 64 << 20;
 /// Maximum number of points of a sweep; more are probably a mistake.
 const MOST_POINTS: usize = 100_000;
 /// Keys that cannot be swept.
@@ -27,7 +28,7 @@ pub struct Loaded {
     /// The scenario with all overrides applied and its sweep still in it. A swept key that is
     /// absent from the file has the first value of the sweep.
     pub scenario: Scenario,
-    /// The file that it was read from.
+    /// The file that it was read from; `None` if it came as text, JSON or through a pipe.
     pub path: Option<PathBuf>,
     /// The folder that file names in the scenario are relative to.
     pub base: PathBuf,
@@ -56,35 +57,54 @@ impl Point {
     }
 }
 
+/// A text that was read.
+pub(crate) struct Input {
+    pub text: String,
+    /// Its name in messages.
+    pub name: String,
+    /// Whether it is in a file, which can be read again.
+    is_file: bool,
+}
+
+impl Input {
+    /// Reads a file, a pipe, or with the path `-` standard input.
+    pub fn read(path: &Path) -> Result<Self, ScenarioError> {
+        let piped = path == Path::new("-");
+        let name = if piped { "standard input".to_owned() } else { path.display().to_string() };
+        let unreadable = |reason: String| {
+            let problem = Problem::Unreadable(reason);
+            ScenarioError::new(vec![Issue { key: name.clone(), problem, help: None, location: None }], Arc::from([]))
+        };
+        let failed = |e: io::Error| unreadable(e.to_string());
+        let (mut text, mut is_file) = (String::new(), false);
+        // A pipe has no length, and may have no end.
+        let read = if piped {
+            io::stdin().take(LARGEST_FILE + 1).read_to_string(&mut text)
+        } else {
+            let about = fs::metadata(path).map_err(failed)?;
+            if about.is_dir() {
+                return Err(unreadable("not a file".to_owned()));
+            }
+            is_file = about.is_file();
+            fs::File::open(path).map_err(failed)?.take(LARGEST_FILE + 1).read_to_string(&mut text)
+        };
+        read.map_err(failed)?;
+        if text.len() as u64 > LARGEST_FILE {
+            return Err(unreadable(format!("more than {LARGEST_FILE} B")));
+        }
+        Ok(Self { text, name, is_file })
+    }
+}
+
 impl Loaded {
-    /// Reads a TOML file. `overrides` are dotted keys with one value, which replaces the file's, or
-    /// several, which become a dimension of the sweep; see [`split_override`].
+    /// Reads a TOML file, a pipe, or with the path `-` standard input. `overrides` are dotted keys
+    /// with one value, which replaces the file's, or several, which become a dimension of the sweep;
+    /// see [`split_override`].
     ///
     /// # Errors
     /// If the file cannot be read or is not a scenario.
     pub fn from_file(path: impl AsRef<Path>, overrides: &[(String, Vec<String>)]) -> Result<Self, ScenarioError> {
-        let path = path.as_ref();
-        let name = path.display().to_string();
-        let unreadable = |reason: String| {
-            let problem = Problem::Unreadable(reason);
-            let issue = Issue { key: name.clone(), problem, help: None, location: None };
-            ScenarioError::new(vec![issue], Arc::from([]))
-        };
-        let meta = fs::metadata(path).map_err(|e| unreadable(e.to_string()))?;
-        if !meta.is_file() {
-            return Err(unreadable("not a file".to_owned()));
-        }
-        if meta.len() > LARGEST_FILE {
-            return Err(unreadable(format!("{} B: expected at most {LARGEST_FILE} B", meta.len())));
-        }
-        let text = fs::read_to_string(path).map_err(|e| unreadable(e.to_string()))?;
-        let base = match path.parent() {
-            Some(parent) if parent != Path::new("") => parent.to_owned(),
-            _ => PathBuf::from("."),
-        };
-        let mut loaded = Self::from_str(&text, &name, base, overrides)?;
-        loaded.path = Some(path.to_owned());
-        Ok(loaded)
+        Self::from_input(path.as_ref(), &Input::read(path.as_ref())?, overrides)
     }
 
     /// Reads a scenario file, and replaces what a [preset](Preset) has. Overrides apply on top of
@@ -97,10 +117,24 @@ impl Loaded {
         preset: &Preset,
         overrides: &[(String, Vec<String>)],
     ) -> Result<Self, ScenarioError> {
-        let plain = Self::from_file(&path, overrides)?;
+        let path = path.as_ref();
+        // A pipe can be read once.
+        let input = Input::read(path)?;
+        let plain = Self::from_input(path, &input, overrides)?;
         let mut all = preset.overrides(&plain.scenario);
         all.extend_from_slice(overrides);
-        Self::from_file(path, &all)
+        Self::from_input(path, &input, &all)
+    }
+
+    fn from_input(path: &Path, input: &Input, overrides: &[(String, Vec<String>)]) -> Result<Self, ScenarioError> {
+        // Files that a piped scenario names are looked for in the current folder.
+        let base = match path.parent() {
+            Some(parent) if input.is_file && parent != Path::new("") => parent.to_owned(),
+            _ => PathBuf::from("."),
+        };
+        let mut loaded = Self::from_str(&input.text, &input.name, base, overrides)?;
+        loaded.path = input.is_file.then(|| path.to_owned());
+        Ok(loaded)
     }
 
     /// Reads a TOML text; messages use `name` instead of a file name.

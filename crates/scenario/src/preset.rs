@@ -5,13 +5,12 @@
 //! results therefore have its values, not its name.
 
 use crate::document::{Node, Origin};
-use crate::error::{Issue, Problem, Source};
-use crate::load::{LARGEST_FILE, report};
+use crate::error::{Problem, Source};
+use crate::load::{Input, report};
 use crate::shape::{Finding, Shape};
 use crate::{HostTimes, PlanSpec, Scenario, ScenarioError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use timeplane_model::Duration;
@@ -54,21 +53,8 @@ impl Preset {
     /// # Errors
     /// If it cannot be read, or is not a preset.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, ScenarioError> {
-        let path = path.as_ref();
-        let name = path.display().to_string();
-        let unreadable = |reason: String| {
-            let problem = Problem::Unreadable(reason);
-            ScenarioError::new(vec![Issue { key: name.clone(), problem, help: None, location: None }], Arc::from([]))
-        };
-        let meta = fs::metadata(path).map_err(|e| unreadable(e.to_string()))?;
-        if !meta.is_file() {
-            return Err(unreadable("not a file".to_owned()));
-        }
-        if meta.len() > LARGEST_FILE {
-            return Err(unreadable(format!("{} B: expected at most {LARGEST_FILE} B", meta.len())));
-        }
-        let text = fs::read_to_string(path).map_err(|e| unreadable(e.to_string()))?;
-        Self::from_str(&text, &name)
+        let input = Input::read(path.as_ref())?;
+        Self::from_str(&input.text, &input.name)
     }
 
     /// Reads a TOML text; messages use `name` instead of a file name.

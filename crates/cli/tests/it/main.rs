@@ -4,6 +4,7 @@ mod cmd;
 mod interrupt;
 mod live;
 mod new;
+mod piped;
 mod report;
 mod resume;
 mod scenarios;

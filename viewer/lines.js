@@ -1,5 +1,5 @@
-// Lines with bands, drawn by uPlot: metrics over a swept key, distributions of completion times, and
-// slowdown by size.
+// Lines with bands, drawn by uPlot: metrics over a swept key, distributions of completion times,
+// and slowdown by size.
 
 import { color, dash, onTheme, style } from "./colors.js";
 import { digits, ticks } from "./format.js";

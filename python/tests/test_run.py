@@ -10,7 +10,7 @@ import threading
 import time
 
 import pytest
-from jupyter_client.manager import start_new_kernel
+from jupyter_client import run_kernel
 
 import timeplane as tp
 from timeplane._progress import Bar
@@ -111,15 +111,11 @@ def test_a_terminal_has_a_bar_that_moves(make, monkeypatch):
 
 def test_a_notebook_has_a_bar_that_is_gone_at_the_end(make):
     """The messages of a kernel, as a notebook gets them."""
-    manager, client = start_new_kernel(kernel_name="python3")
-    try:
-        scenario = json.dumps(make().to_dict())
-        code = f"import json, timeplane as tp\nresults = tp.Scenario.from_dict(json.loads({scenario!r})).run(results=None)"
-        messages = []
+    scenario = json.dumps(make().to_dict())
+    code = f"import json, timeplane as tp\nresults = tp.Scenario.from_dict(json.loads({scenario!r})).run(results=None)"
+    messages = []
+    with run_kernel(kernel_name="python3") as client:
         client.execute_interactive(code, timeout=120, output_hook=messages.append)
-    finally:
-        client.stop_channels()
-        manager.shutdown_kernel(now=True)
     assert [m["content"] for m in messages if m["msg_type"] == "error"] == []
     shown = [m["content"]["data"]["text/html"] for m in messages if m["msg_type"] in ("display_data", "update_display_data")]
     assert "<progress" in shown[0] and "of 4 runs" in shown[0] and shown[-1] == ""

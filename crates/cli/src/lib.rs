@@ -327,7 +327,6 @@ struct ManArgs {
 /// Arguments of a command that the Python package has.
 #[derive(Debug, Args)]
 struct PythonArgs {
-    /// Its arguments
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<OsString>,
 }

@@ -87,8 +87,8 @@ fn sentence(lines: &[Line], comparison: &Comparison, several: bool) -> Option<St
     Some(text)
 }
 
-/// A sentence on the distance of the best scheme from the second one. `None` if the differences from
-/// the baseline say it, or if unfinished flows leave open which scheme is best.
+/// A sentence on the distance of the best scheme from the second one. `None` if the differences
+/// from the baseline say it, or if unfinished flows leave open which scheme is best.
 fn runner_up(lines: &[Line], at: usize, best: &Line, baseline: &str, higher: bool) -> Option<String> {
     let best_cell = &best.cells[at];
     let others = lines.iter().filter(|l| l.scheme != best.scheme);

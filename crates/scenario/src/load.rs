@@ -98,8 +98,8 @@ impl Input {
 
 impl Loaded {
     /// Reads a TOML file, a pipe, or with the path `-` standard input. `overrides` are dotted keys
-    /// with one value, which replaces the file's, or several, which become a dimension of the sweep;
-    /// see [`split_override`].
+    /// with one value, which replaces the file's, or several, which become a dimension of the
+    /// sweep; see [`split_override`].
     ///
     /// # Errors
     /// If the file cannot be read or is not a scenario.

@@ -15,9 +15,12 @@ from timeplane.plot._distributions import cct_cdf, fct_cdf, slowdown_by_size
 from timeplane.plot._metrics import metric_bars, metric_over_key
 from timeplane.plot._queues import queue_over_time
 from timeplane.plot._schedule import demand_matrix, gantt
-from timeplane.plot._style import STYLE, style
+from timeplane.plot._style import COLORS, LINES, MARKERS, STYLE, style
 
 __all__ = [
+    "COLORS",
+    "LINES",
+    "MARKERS",
     "STYLE",
     "cct_cdf",
     "demand_matrix",

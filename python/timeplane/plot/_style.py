@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 #: Okabe and Ito's colors, in an order that is distinct in gray; without yellow, which is invisible
 #: on white.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+#: Markers of points, in the order of colors.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+#: Dashes of lines, in the order of colors.
 LINES = ("-", "--", "-.", (0, (1, 1.2)), (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (3, 1)))
 
 #: For ``matplotlib.rc_context``.

@@ -13,8 +13,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from timeplane.plot import style
-from timeplane.plot._style import COLORS, LINES, MARKERS
+from timeplane.plot import COLORS, LINES, MARKERS, style
 from timeplane.studies._claims import seeds_of
 
 __all__ = [

@@ -23,8 +23,8 @@ use timeplane_sim::Simulator;
 const MEMORY: u64 = 2 << 30;
 
 pub const TARGETS: &[Target] = &[
-    Target { name: "manifest", format: Format::Text, ordinary: 2000, memory: MEMORY, prepare: manifest },
-    Target { name: "summary", format: Format::Text, ordinary: 2000, memory: MEMORY, prepare: summary },
+    Target { name: "manifest", format: Format::Text, ordinary: 150, memory: MEMORY, prepare: manifest },
+    Target { name: "summary", format: Format::Text, ordinary: 150, memory: MEMORY, prepare: summary },
     Target { name: "tables", format: Format::Bytes, ordinary: 1000, memory: MEMORY, prepare: tables },
     Target { name: "timeline", format: Format::Bytes, ordinary: 300, memory: MEMORY, prepare: timeline },
     Target { name: "page", format: Format::Bytes, ordinary: 60, memory: MEMORY, prepare: page },
@@ -52,11 +52,14 @@ pub fn recorded(folder: &Path) -> PathBuf {
     tables
 }
 
+/// Of so many inputs of a process, everything is shown: these include the corpus.
+const ALL_SHOWN: u64 = 500;
+
 /// Everything that commands show of folders, apart from their tables. That takes much longer than
-/// reading them: it is done for one in 16 of the inputs, and a page is made for one in 256.
-fn shown(folders: &mut [Folder], input: &[u8]) -> usize {
-    let lot = input.iter().fold(0u8, |sum, byte| sum.wrapping_mul(31).wrapping_add(*byte));
-    if !lot.is_multiple_of(16) {
+/// reading them: in long runs it is done for one in 16 inputs, and a page is made for one in 256.
+/// `number` counts the inputs of this process.
+fn shown(folders: &mut [Folder], number: u64) -> usize {
+    if number > ALL_SHOWN && !number.is_multiple_of(16) {
         return 0;
     }
     Folder::tell_apart(folders);
@@ -67,7 +70,11 @@ fn shown(folders: &mut [Folder], input: &[u8]) -> usize {
         ..ComparisonOptions::default()
     };
     // A folder without runs has no page.
-    let page = if lot == 0 { ReportPage::new(folders, 20).map_or(0, |page| page.html.len()) } else { 0 };
+    let page = if number <= ALL_SHOWN || number.is_multiple_of(256) {
+        ReportPage::new(folders, 20).map_or(0, |page| page.html.len())
+    } else {
+        0
+    };
     let comparison = Comparison::new(&summaries, &options);
     page + comparison.to_text(80).len() + comparison.to_json().to_string().len() + comparison.to_csv().len()
 }
@@ -89,7 +96,9 @@ fn manifest(folder: &Path) -> Subject {
     // The digests of tables, which do not change, are computed once.
     let checked = CheckedRuns::default();
     let mut known = Folder::read_checked(&results, &checked).unwrap_or_else(|e| panic!("{e}"));
+    let mut number = 0;
     let check = move |input: &[u8]| {
+        number += 1;
         put(&path, input);
         let read = Folder::read_checked(&results, &checked);
         // A check of the folder may refuse it. What the manifest says is tried nevertheless.
@@ -102,7 +111,7 @@ fn manifest(folder: &Path) -> Subject {
         };
         known.manifest = manifest;
         let mut folders = [read.unwrap_or_else(|_| known.clone()), known.clone()];
-        shown(&mut folders, input);
+        shown(&mut folders, number);
         Ok(Outcome::Accepted)
     };
     Subject { seeds: vec![seed], words: json_words(), check: Box::new(check) }
@@ -119,7 +128,9 @@ fn summary(folder: &Path) -> Subject {
     let known = Folder::read_checked(&results, &checked).unwrap_or_else(|e| panic!("{e}"));
     let path = first_run(&results).join("summary.json");
     let seed = seeds::read(&path);
+    let mut number = 0;
     let check = move |input: &[u8]| {
+        number += 1;
         put(&path, input);
         let read = Folder::read_checked(&results, &checked);
         let summary: RunSummary = match (serde_json::from_slice(input), read) {
@@ -129,7 +140,7 @@ fn summary(folder: &Path) -> Subject {
         };
         let mut folder = known.clone();
         folder.runs.iter_mut().take(1).for_each(|run| run.summary = summary.clone());
-        shown(&mut [folder], input);
+        shown(&mut [folder], number);
         Ok(Outcome::Accepted)
     };
     Subject { seeds: vec![seed], words: json_words(), check: Box::new(check) }

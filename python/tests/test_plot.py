@@ -47,7 +47,7 @@ def test_a_metric_is_drawn_for_some_schemes_and_points(make):
         tp.plot.metric_over_key(results, "fct_mean", point={"fabric.rat": "10 Gb/s"})
     with pytest.raises(ValueError, match=r"no point has fabric.rate = 20 Gb/s"):
         tp.plot.metric_over_key(results, "fct_mean", point={"fabric.rate": "20 Gb/s"})
-    with pytest.raises(ValueError, match="there is no run of a scheme `reno`; there are slots, cubic"):
+    with pytest.raises(ValueError, match="no run has the scheme `reno`: expected one of slots, cubic"):
         tp.plot.metric_over_key(results, "fct_mean", point={"fabric.rate": "10 Gb/s"}, schemes=["reno"])
     with pytest.raises(KeyError, match="fct_mean"):
         tp.plot.metric_over_key(results, "fct_men", point={"fabric.rate": "10 Gb/s"})
@@ -180,6 +180,7 @@ def test_the_command_draws(sweep, tmp_path, capsys, figure, options):
         (["fct-cdf"], "several points match"),
         (["metric", "--metric", "fct_men"], "fct_mean"),
         (["gantt", "--time", "1 ms"], "expected two times"),
+        (["fct-by-class", "--point", "workload.shuffle.bytes=1 MB", "--statistic", "p99"], "expected `mean` or a percentile from 0 to 100"),
     ],
 )
 def test_the_command_says_what_is_wrong(sweep, capsys, arguments, message):

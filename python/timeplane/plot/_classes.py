@@ -13,12 +13,14 @@ from timeplane.plot._style import (
     TIMES,
     axes_or_new,
     band,
+    interval,
     largest_unit,
     log_ticks,
     look_of,
     place_legend,
-    read_quantities,
+    quantity,
     runs_by_scheme,
+    statistic_of,
     style,
 )
 
@@ -29,15 +31,6 @@ if TYPE_CHECKING:
 
 #: The times of each table, and what they are.
 _TIMES_OF = {"flows": ("fct_ps", "FCT"), "coflows": ("cct_ps", "CCT")}
-
-
-def _bytes(text: str) -> float:
-    """Bytes of a size such as ``"100 kB"``."""
-    read = read_quantities([text])
-    factor = dict(BYTES).get(read[1]) if read else None
-    if read is None or factor is None:
-        raise ValueError(f"`{text}` is not a size: expected a number and one of {', '.join(unit for unit, _ in BYTES)}")
-    return float(read[0][0]) * factor
 
 
 def times_by_class(
@@ -59,9 +52,10 @@ def times_by_class(
     if table not in _TIMES_OF:
         raise ValueError(f"`{table}` has no completion times: expected {' or '.join(_TIMES_OF)}")
     column, short = _TIMES_OF[table]
-    limits = np.array([_bytes(edge) for edge in edges])
+    limits = np.array([quantity(edge, BYTES, "size") for edge in edges])
     if not np.all(np.diff(limits) > 0):
         raise ValueError(f"edges are not in ascending order: {', '.join(edges)}")
+    reduce, what = statistic_of(statistic)
     classes = len(limits) + 1
     values: dict[str, np.ndarray] = {}
     unfinished: dict[str, np.ndarray] = {}
@@ -79,7 +73,7 @@ def times_by_class(
                 finished = mine[~np.isnan(mine)]
                 unfinished[scheme][k] |= finished.size < mine.size
                 if finished.size:
-                    row[k] = finished.mean() if statistic == "mean" else np.percentile(finished, float(statistic))
+                    row[k] = reduce(finished)
     if not counts.any():
         raise ValueError(f"the table {table} has no measured row")
     shown = [k for k in range(classes) if counts[k]]
@@ -96,8 +90,8 @@ def times_by_class(
             at = np.arange(len(shown)) + (i - (len(values) - 1) / 2) * width
             errors = None
             if half is not None:
-                ratio = np.exp(np.nan_to_num(half / mean))
-                errors = np.array([mean - mean / ratio, mean * ratio - mean]) / factor
+                low, high = interval(mean, half, logarithmic=True)
+                errors = np.nan_to_num(np.array([mean - low, high - mean])) / factor
             bars = axes.bar(
                 at, mean / factor, width * 0.92, label=scheme, color=look_of(results, scheme)["color"],
                 yerr=errors, error_kw={"elinewidth": 0.8, "capsize": 2},
@@ -108,7 +102,6 @@ def times_by_class(
         log_ticks(axes.yaxis)
         axes.set_xticks(range(len(shown)), [names[k] for k in shown])
         axes.grid(False, axis="x")
-        what = "Mean" if statistic == "mean" else f"p{float(statistic):g}"
         axes.set_ylabel(f"{what} {short} ({unit})")
         axes.set_xlabel("Size of the flow" if table == "flows" else "Size of the coflow")
         place_legend(axes)

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from timeplane.plot._style import BYTES, TIMES, axes_or_new, draw_curves, largest_unit, log_ticks, look_of, place_legend, runs_by_scheme, style
+from timeplane.plot._style import (
+    BYTES,
+    TIMES,
+    axes_or_new,
+    draw_curves,
+    largest_unit,
+    log_ticks,
+    look_of,
+    place_legend,
+    runs_by_scheme,
+    statistic_of,
+    style,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -94,12 +106,7 @@ def slowdown_by_size(
     ``"mean"``. Sizes are divided into ``bins`` of about as many flows each, drawn at the geometric
     mean of their sizes.
     """
-    reduce: Callable[[np.ndarray], float]
-    if statistic == "mean":
-        reduce, name = (lambda v: float(np.mean(v))), "Mean slowdown"
-    else:
-        percent = float(statistic)
-        reduce, name = (lambda v: float(np.percentile(v, percent))), f"p{percent:g} slowdown"
+    reduce, name = statistic_of(statistic)
     data: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
     for scheme, runs in runs_by_scheme(results, point, schemes).items():
         for run in runs:
@@ -137,6 +144,6 @@ def slowdown_by_size(
             axes.set_xticks(centers / factor, [f"{c / factor:g}" for c in centers])
         log_ticks(axes.yaxis)
         axes.set_xlabel(f"Flow size ({unit})")
-        axes.set_ylabel(name)
+        axes.set_ylabel(f"{name} slowdown")
         place_legend(axes)
     return axes

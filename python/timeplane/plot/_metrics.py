@@ -7,7 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from timeplane.plot._style import BYTES, RATES, TIMES, axes_or_new, interval, largest_unit, log_ticks, look_of, place_legend, read_quantities, style
+from timeplane.plot._style import (
+    BYTES,
+    RATES,
+    TIMES,
+    axes_or_new,
+    check_schemes,
+    interval,
+    largest_unit,
+    log_ticks,
+    look_of,
+    place_legend,
+    read_quantities,
+    style,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,9 +51,7 @@ class _Metric:
         if not self.points:
             raise ValueError(f"no point has {', '.join(f'{k} = {v}' for k, v in wanted.items())}")
         self.schemes = list(dict.fromkeys(line["scheme"] for line in values["lines"]))
-        for name in schemes or []:
-            if name not in self.schemes:
-                raise ValueError(f"there is no run of a scheme `{name}`; there are {', '.join(self.schemes) or 'none'}")
+        check_schemes(schemes, self.schemes)
         self.schemes = list(schemes or self.schemes)
         self._cells = {(*line["point"].values(), line["scheme"]): line["metrics"][self.name] for line in values["lines"]}
         self._bound = next((b["label"] for b in values["bounds"] if b["metric"] == self.name), None)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from timeplane.plot._style import BYTES, COLORS, TIMES, axes_or_new, figure_of, largest_unit, log_ticks, read_quantities, runs_by_scheme, style
+from timeplane.plot._style import BYTES, COLORS, TIMES, axes_or_new, figure_of, largest_unit, log_ticks, quantity, runs_by_scheme, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,15 +32,6 @@ def _one_run(
     raise ValueError(f"no run of {', '.join(groups)} has rows in the table {needs}")
 
 
-def _time(text: str) -> float:
-    """Picoseconds of a time such as ``"1.5 ms"``."""
-    read = read_quantities([text])
-    factor = dict(TIMES).get(read[1]) if read else None
-    if read is None or factor is None:
-        raise ValueError(f"`{text}` is not a time: expected a number and one of {', '.join(unit for unit, _ in TIMES)}")
-    return float(read[0][0]) * factor
-
-
 def gantt(
     results: Results,
     scheme: str | None = None,
@@ -62,7 +53,7 @@ def gantt(
     opens, lasts = slots["start_ps"].astype(float), slots["open_ps"].astype(float)
     sources, destinations = slots["source"], slots["destination"]
     if time is not None:
-        low, high = _time(time[0]), _time(time[1])
+        low, high = quantity(time[0], TIMES, "time"), quantity(time[1], TIMES, "time")
         if low >= high:
             raise ValueError(f"nothing is between {time[0]} and {time[1]}")
     else:

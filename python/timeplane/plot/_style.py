@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -114,6 +114,35 @@ def read_quantities(values: Sequence[str]) -> tuple[np.ndarray, str] | None:
     return None
 
 
+def quantity(text: str, units: Sequence[tuple[str, float]], what: str) -> float:
+    """The quantity of a text such as ``"100 kB"``, in the first of its units."""
+    read = read_quantities([text])
+    factor = dict(units).get(read[1]) if read else None
+    if read is None or factor is None:
+        raise ValueError(f"`{text}` is not a {what}: expected a number and one of {', '.join(unit for unit, _ in units)}")
+    return float(read[0][0]) * factor
+
+
+def statistic_of(statistic: str | float) -> tuple[Callable[[np.ndarray], float], str]:
+    """What a statistic computes, and its name: that of ``"mean"`` or of a percentile."""
+    if statistic == "mean":
+        return (lambda values: float(np.mean(values))), "Mean"
+    try:
+        percent = float(statistic)
+    except ValueError:
+        percent = np.nan
+    if not 0 <= percent <= 100:
+        raise ValueError(f"`{statistic}` is not a statistic: expected `mean` or a percentile from 0 to 100")
+    return (lambda values: float(np.percentile(values, percent))), f"p{percent:g}"
+
+
+def check_schemes(schemes: Sequence[str] | None, names: Sequence[str]) -> None:
+    """Every chosen scheme has runs."""
+    for name in schemes or []:
+        if name not in names:
+            raise ValueError(f"no run has the scheme `{name}`: expected one of {', '.join(names) or 'none'}")
+
+
 def runs_by_scheme(
     results: Results, point: Mapping[str, Any] | None, schemes: Sequence[str] | None
 ) -> dict[str, list[Run]]:
@@ -125,9 +154,7 @@ def runs_by_scheme(
         shown = ", ".join(str(dict(p)) for p in points)
         raise ValueError(f"several points match, choose one with point=...: {shown}")
     names = list(dict.fromkeys(r.scheme_name for r in runs))
-    for name in schemes or []:
-        if name not in names:
-            raise ValueError(f"there is no run of a scheme `{name}`; there are {', '.join(names) or 'none'}")
+    check_schemes(schemes, names)
     groups = {name: [r for r in runs if r.scheme_name == name] for name in schemes or names}
     if not groups:
         raise ValueError("no run matches this point")

@@ -88,7 +88,7 @@ export class Lines {
       const round = values.filter((v) => Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 1e-9);
       return values.map((v) => (round.length > 2 && !round.includes(v) ? "" : show(v)));
     };
-    // A tick per position, if these are names; without a few of them where there is no room.
+    // Named positions have a tick each; where there is no room, every second or third one has.
     const room = Math.max(Math.floor(this.canvas.clientWidth / 90), 2);
     const every = Math.max(Math.ceil(this.x.length / room), 1);
     const nameX = { splits: () => this.x.filter((_, i) => i % every === 0), values: (u, values) => values.map((v) => this.names[v] ?? "") };

@@ -327,7 +327,7 @@ function more() {
   if (!data.queues.length) keys.push(["queues over time", 'record.queues_every = "50 us"']);
   if (!data.schedules.length) keys.push(["granted rates and timeslots", "record.grants = true"]);
   if (!keys.length) return;
-  const parts = keys.flatMap(([what, key], i) => [i ? "; " : "Nothing was recorded of ", `${what}, which `, make("code", {}, key), " records"]);
+  const parts = keys.flatMap(([what, key], i) => [i ? "; " : "Not in here: ", `${what} (`, make("code", {}, key), " records them)"]);
   document.getElementById("charts").append(make("p", { class: "about", id: "more" }, ...parts, "."));
 }
 

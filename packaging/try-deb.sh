@@ -11,9 +11,11 @@
 set -euo pipefail
 repository=$(dirname "$(realpath "$0")")/..
 
-# What a machine has, one line for each thing. The programs of BPF are those at the interfaces.
+# What a machine has, one line for each thing. The programs of BPF are those at the interfaces. Tools
+# that add and remove users leave copies such as /etc/shadow- on every machine.
 listing() {
     find "$root" -xdev \( -path "$root/var/lib/dpkg" -o -path "$root/var/log" -o -path "$root/var/cache" \
+        -o -path "$root/etc/passwd-" -o -path "$root/etc/group-" -o -path "$root/etc/shadow-" -o -path "$root/etc/gshadow-" \
         -o -path "$root/root" -o -path "$root/tmp" \) -prune -o -printf 'file %M %u %P\n'
     sed 's/^/user /' "$root/etc/passwd" "$root/etc/group"
     find "$root/etc/systemd" "$root/lib/systemd" -name '*timeplane*' -printf 'unit %P\n' 2> /dev/null

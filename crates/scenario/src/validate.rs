@@ -20,11 +20,11 @@ mod tcp;
 mod tdma;
 mod workload;
 
-use crate::Scenario;
 use crate::error::Problem;
+use crate::{FabricSpec, Scenario};
 use std::fmt::Display;
 use std::path::Path;
-use timeplane_model::{Bytes, Duration, Rate};
+use timeplane_model::{Bytes, Duration, Fabric, Rate};
 
 /// An error or a warning at a dotted key.
 #[derive(PartialEq)]
@@ -82,6 +82,18 @@ pub(crate) fn check(scenario: &Scenario, schedulers: &[&str], base: &Path) -> Ch
 /// Largest packet of a scenario, as far as it can be one.
 fn mtu(s: &Scenario) -> u32 {
     u32::try_from(s.fabric.mtu.get()).unwrap_or(u32::MAX).min(65_535)
+}
+
+/// Whether a delay is one that no check refuses. Sums of longer ones may overflow.
+fn usable(delay: Duration) -> bool {
+    !delay.is_negative() && delay <= LONGEST_DELAY
+}
+
+/// The fabric with its delays; `None` if it cannot be built, or if one of them is refused where it
+/// stands.
+fn built(f: &FabricSpec) -> Option<Fabric> {
+    let usable = usable(f.switch.latency) && usable(f.propagation);
+    f.build().ok().filter(|fabric| usable && fabric.links().iter().all(|l| self::usable(l.spec.propagation)))
 }
 
 impl Checked {

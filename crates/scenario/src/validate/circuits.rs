@@ -1,7 +1,7 @@
 //! Checks circuit switches and their plans: rates and dark times, whether the configurations of a
 //! period fit into it, and whether hosts can be paused in time.
 
-use super::{Checked, LONGEST_DELAY};
+use super::{Checked, LONGEST_DELAY, built, usable};
 use crate::{CircuitAlgorithm, CircuitsSpec, DarkTime, HybridSpec, Problem, Retune, Scenario, Topology};
 use timeplane_model::{Duration, Named, Rate};
 use timeplane_protocol::numbering::MOST_CIRCUIT_HOSTS;
@@ -135,7 +135,6 @@ impl Checked {
         }
         self.positive_span(&at("period"), c.period, LONGEST_DELAY);
         self.positive_span(&at("least_open"), c.least_open, LONGEST_DELAY);
-        let usable = |d: Duration| !d.is_negative() && d <= LONGEST_DELAY;
         if ![c.dark, c.period, c.least_open].into_iter().all(usable) || c.least_open == Duration::ZERO {
             return;
         }
@@ -167,9 +166,13 @@ impl Checked {
                 self.value(&at("configurations"), count, &allowed);
             }
         }
-        let Ok(fabric) = s.fabric.build() else { return };
+        let Some(fabric) = built(&s.fabric) else { return };
         self.messages_fit(key, c.control, s, c.messages(&fabric), c.period);
-        let needed = c.stop(&fabric, super::mtu(s)) + hybrid.dark.times().most;
+        let (dark, times) = (hybrid.dark.times().most, c.signals.reaction.times());
+        if ![c.control_latency, c.signals.frame_gap, times.off_most, dark].into_iter().all(usable) {
+            return;
+        }
+        let needed = c.stop(&fabric, super::mtu(s)) + dark;
         if c.dark < needed {
             let message = format!(
                 "pausing hosts and changing the switch can take {needed}, longer than {}: frames are lost",

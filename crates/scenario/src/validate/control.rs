@@ -1,7 +1,7 @@
 //! Checks the path of control messages: rates of ports, the place of a controller in band, and
 //! whether the messages of a plan fit through the controller's port.
 
-use super::{Checked, LONGEST_DELAY};
+use super::{Checked, LONGEST_DELAY, built};
 use crate::{ControlSpec, Scenario, TdmaSpec, TimeslotsSpec};
 use timeplane_model::{Buffer, Bytes, Duration, Rate};
 
@@ -62,7 +62,7 @@ impl Checked {
     /// Refuses a plan whose messages to all hosts take longer than the time `until` the next ones:
     /// they would be late for ever.
     pub(super) fn messages_fit(&mut self, key: &str, control: ControlSpec, s: &Scenario, each: Bytes, until: Duration) {
-        let Ok(fabric) = s.fabric.build() else { return };
+        let Some(fabric) = built(&s.fabric) else { return };
         let usable = |rate: Rate| rate >= Rate::bps(1_000);
         if let ControlSpec::Network(ports) = control
             && !(usable(ports.controller_rate) && usable(ports.host_rate))
@@ -92,8 +92,9 @@ impl Checked {
     /// Refuses timeslots whose grants to all hosts take longer than the timeslots.
     pub(super) fn grants_fit(&mut self, key: &str, t: &TimeslotsSpec, s: &Scenario) {
         let Some((_, frame)) = Self::frame(&s.fabric) else { return };
-        let batch = t.slot.unwrap_or(frame) * i64::from(t.batch.clamp(1, 65_536));
-        if Duration::ZERO < batch && batch <= LONGEST_DELAY * 65_536 {
+        let slot = t.slot.unwrap_or(frame);
+        if Duration::ZERO < slot && slot <= LONGEST_DELAY {
+            let batch = slot * i64::from(t.batch.clamp(1, 65_536));
             self.messages_fit(key, t.control, s, t.grants(), batch);
         }
     }

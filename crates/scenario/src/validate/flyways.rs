@@ -1,7 +1,7 @@
 //! Checks plans of flyways: radios, channels, timers and the positions of racks, and that each
 //! switch has one host.
 
-use super::{Checked, LONGEST_DELAY};
+use super::{Checked, LONGEST_DELAY, usable};
 use crate::{Access, FlywaysSpec, PointingSpec, RadioSpec, Scenario};
 use std::collections::BTreeSet;
 use timeplane_model::Buffer;
@@ -32,10 +32,13 @@ impl Checked {
             let message = "flyways with `buffer.per_input`: not supported yet";
             self.conflict(key, message, Some("use `per_port` or `shared` in `fabric.switch.buffer`"));
         }
-        let least = (spec.compute_time + spec.control_latency) * 2;
-        if spec.lease <= least {
-            let allowed = format!("more than {least}, twice the compute time and latency, so that it can be renewed");
-            self.value(&at("lease"), spec.lease, &allowed);
+        if usable(spec.compute_time) && usable(spec.control_latency) {
+            let least = (spec.compute_time + spec.control_latency) * 2;
+            if spec.lease <= least {
+                let allowed =
+                    format!("more than {least}, twice the compute time and latency, so that it can be renewed");
+                self.value(&at("lease"), spec.lease, &allowed);
+            }
         }
         match spec.pointing() {
             PointingSpec::Trained { sectors } => self.count(&at("pointing.trained.sectors"), sectors, 1, 1_024),

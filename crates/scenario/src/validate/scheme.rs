@@ -1,7 +1,7 @@
 //! Checks schemes: transports, and plans of timeslots and rates. Other plans have modules of their
 //! own.
 
-use super::{Checked, LONGEST_DELAY, mtu};
+use super::{Checked, LONGEST_DELAY, built, mtu, usable};
 use crate::{
     Ecmp, PacketMix, PlanSpec, RateEstimator, RatesSpec, Scenario, Scheme, TimeslotsSpec, Transport, Workload,
 };
@@ -93,7 +93,8 @@ impl Checked {
         self.span(&at("phase"), t.phase, LONGEST_DELAY);
         if let Some(ahead) = t.ahead {
             self.span(&at("ahead"), ahead, LONGEST_DELAY);
-            let Ok(fabric) = s.fabric.build() else { return };
+            let of_plan = [t.compute_time, t.control_latency, t.clock_error].into_iter().all(usable);
+            let Some(fabric) = built(&s.fabric).filter(|_| of_plan) else { return };
             let least = t.least_ahead(&fabric, mtu(s)).to_three_digits();
             if ahead < least {
                 let delivery = (least - t.compute_time - t.clock_error).to_three_digits();
@@ -137,7 +138,7 @@ impl Checked {
         self.probability(&at("control_loss"), loss);
         self.span(&at("compute_time"), compute_time, LONGEST_DELAY);
         self.positive_span(&at("report_every"), report_every, LONGEST_DELAY);
-        if Duration::ZERO < report_every && report_every < latency * 4 {
+        if Duration::ZERO < report_every && report_every / 4 < latency {
             let message = format!("hosts repeat reports every {report_every}, before a reply can arrive");
             self.warn(&at("report_every"), message);
         }

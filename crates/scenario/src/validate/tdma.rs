@@ -1,7 +1,7 @@
 //! Checks TDMA plans: slots, clocks, standby controllers, relays and control frames. Warns of a
 //! guard time that is too short for clocks or reactions.
 
-use super::{Checked, LONGEST_DELAY, LONGEST_RUN, MOST_BYTES, mtu};
+use super::{Checked, LONGEST_DELAY, LONGEST_RUN, MOST_BYTES, built, mtu, usable};
 use crate::error::Problem;
 use crate::shape::one_of;
 use crate::{FabricSpec, Reaction, Scenario, SignalSpec, TdmaSpec};
@@ -53,7 +53,7 @@ impl Checked {
             self.rate(&at("receive.drain"), receive.drain);
         }
         if let Some(background) = &slots.background {
-            let links = f.build().ok().and_then(|fabric| fabric.links().iter().map(|l| l.spec.rate).min());
+            let links = built(f).and_then(|fabric| fabric.links().iter().map(|l| l.spec.rate).min());
             let slowest = links.unwrap_or(f.rate);
             if background.rate.as_bps() < 1_000 || background.rate >= slowest {
                 let allowed = format!("1 kb/s to less than the slowest link, {slowest}, as slots get the rest");
@@ -78,7 +78,6 @@ impl Checked {
     /// Compares the guard time with the clocks, and the control loop with the round.
     fn tdma_times(&mut self, key: &str, slots: &TdmaSpec, spread: Duration, s: &Scenario) {
         let at = |name: &str| format!("{key}.{name}");
-        let usable = |d: Duration| !d.is_negative() && d <= LONGEST_DELAY;
         let between = [slots.relay_latency(), slots.relay_error()];
         if [slots.slot, slots.guard, slots.clock_error, slots.control_latency, slots.compute_time]
             .into_iter()
@@ -95,7 +94,7 @@ impl Checked {
                 self.warn(&at("clock_error"), message);
             }
             let round = (slots.slot + slots.guard) * i64::from(slots.round_slots.min(65_536));
-            let Ok(fabric) = s.fabric.build() else { return };
+            let Some(fabric) = built(&s.fabric) else { return };
             let ahead = (slots.control_way(&fabric, mtu(s)) * 2 + slots.compute_time).to_three_digits();
             let idle = (slots.slot + slots.guard).max(slots.compute_time);
             self.messages_fit(key, slots.control, s, slots.grants(), round.max(slots.compute_time));
@@ -115,18 +114,14 @@ impl Checked {
         }
         let Some(takeover) = standby.takeover else { return };
         self.positive_span(&at("takeover"), takeover, LONGEST_RUN);
-        let spans =
-            [slots.slot, slots.guard, slots.compute_time, slots.control_latency, slots.peer_latency(), takeover];
-        let mut spans = spans.into_iter().chain([slots.relay_latency(), slots.relay_error()]);
+        let spans = [slots.slot, slots.guard, slots.compute_time, slots.clock_error, takeover];
+        let latencies = [slots.control_latency, slots.peer_latency(), slots.relay_latency(), slots.relay_error()];
+        let mut spans = spans.into_iter().chain(latencies);
         let usable = |d: Duration| !d.is_negative() && d <= LONGEST_RUN;
-        if takeover == Duration::ZERO
-            || !spans.all(usable)
-            || slots.clock_error.is_negative()
-            || slots.round_slots > 65_536
-        {
+        if takeover == Duration::ZERO || !spans.all(usable) || slots.round_slots > 65_536 {
             return;
         }
-        let Ok(fabric) = s.fabric.build() else { return };
+        let Some(fabric) = built(&s.fabric) else { return };
         let least = slots.least_takeover(&fabric, mtu(s)).to_three_digits();
         if takeover < least {
             let message = format!(
@@ -195,9 +190,10 @@ impl Checked {
         let at = |name: &str| format!("{key}.signals.{name}");
         self.signal_frames(&format!("{key}.signals"), signals);
         let times = signals.reaction.times();
-        let spans = [slots.slot, slots.guard, signals.frame_gap, signals.hold, times.off_most, times.on_least];
-        let usable = |d: &Duration| !d.is_negative() && *d <= LONGEST_DELAY;
-        let (Some((frame, line)), true) = (Self::frame(f), spans.iter().all(usable)) else { return };
+        let spans = [slots.slot, slots.guard, signals.frame_gap, signals.hold];
+        let reactions = [times.off_least, times.off_most, times.on_least, times.on_most];
+        let are_usable = spans.into_iter().chain(reactions).all(usable);
+        let Some((frame, line)) = Self::frame(f).filter(|_| are_usable) else { return };
         if signals.hold < slots.slot {
             let message = format!(
                 "frames open gates for at most {}, less than the slot, {}: the rest is unused",
@@ -214,7 +210,7 @@ impl Checked {
             );
             self.conflict(&format!("{key}.slot"), &message, Some("set a longer slot, or a faster `signals.reaction`"));
         }
-        let Ok(fabric) = f.build() else { return };
+        let Some(fabric) = built(f) else { return };
         // Frames open and close each gate, hence twice the skew.
         let skew = signals.skew(&fabric, slots.relays());
         if skew * 2 > slots.slot + slots.guard {

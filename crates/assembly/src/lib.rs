@@ -37,8 +37,9 @@ pub struct Site {
     /// Signals take microseconds instead of the control latency, which only messages take. The
     /// controller then opens a gate when its circuit is lit, and not ahead of that.
     pub prompt_signals: bool,
-    /// Hosts with empty queues report new data unasked, so TDMA asks an idle network once a round
-    /// only. Simulated hosts cost nothing when they are asked after every slot.
+    /// Hosts with empty queues report new data unasked, so TDMA asks an idle network ten times a
+    /// second, or once a round if that is longer. Simulated hosts cost nothing when they are asked
+    /// after every slot.
     pub seldom_asked: bool,
 }
 

@@ -14,6 +14,10 @@ use timeplane_protocol::{
 use timeplane_scenario::{ControlSpec, TdmaSpec};
 use timeplane_schedule::{Schedulers, SlotParameters};
 
+/// How often an idle network of real hosts is asked for reports, unless a round is longer. Each time
+/// costs the hosts and the controller some wake-ups.
+const SELDOM: Duration = Duration::from_ms(100);
+
 pub(crate) struct Tdma {
     spec: TdmaSpec,
     /// Its fabric is the planned one, without the share of short flows.
@@ -36,7 +40,7 @@ impl Tdma {
         let signals = self.signals();
         let config = SlotControllerConfig::new(slots);
         SlotControllerConfig {
-            idle: if self.site.seldom_asked { slots.round() } else { config.idle },
+            idle: if self.site.seldom_asked { slots.round().max(SELDOM) } else { config.idle },
             control_latency: spec.control_way(fabric, mtu),
             compute_time: spec.compute_time,
             relays: spec.relays(),
@@ -136,7 +140,10 @@ impl PlanAgents for Tdma {
             planners: if spec.standby.is_some() { 2 } else { 1 },
             relays,
             slot_slack: Some(spec.clock_bound() * 2 + signals + spec.relay_error() * 2),
-            reporting: Reporting { after_idle: self.site.seldom_asked, ..Reporting::default() },
+            reporting: Reporting {
+                after_idle: self.site.seldom_asked.then(|| config.idle_longer()),
+                ..Reporting::default()
+            },
             shares_links: spec.background.is_some_and(|b| b.rate > Rate::ZERO),
             ..PlanTerms::new(spec.control, spec.control_latency, config.fallback())
         }

@@ -77,9 +77,9 @@ pub struct Welcome {
     pub bursts: bool,
     /// Whether hosts report on change.
     pub on_change: bool,
-    /// Whether hosts report on change after a report of an empty backlog.
+    /// How much longer an idle network waits to be asked; `None` if it is asked as often as another.
     #[serde(default)]
-    pub after_idle: bool,
+    pub after_idle_ps: Option<i64>,
     /// Whether hosts report after grants.
     pub after_grants: bool,
     /// Classes below this number are destinations; `None` if the plan sends no signals.
@@ -141,7 +141,7 @@ impl Welcome {
             fallback_ps: plan.fallback.as_ps(),
             bursts: r.detail == Detail::Bursts,
             on_change: r.on_change,
-            after_idle: r.after_idle,
+            after_idle_ps: r.after_idle.map(Duration::as_ps),
             after_grants: r.after_grants,
             signals: plan.signals,
             late_after_ps: plan.late_after.map(Duration::as_ps),

@@ -19,7 +19,8 @@ pub struct HostConfig {
     /// When the first report is due.
     pub start: Time,
     /// The agent reports this long after its last report or message of the controller at the
-    /// latest, so that a lost message strands no queue. It must be longer than a round, see
+    /// latest, so that a lost message strands no queue; [longer](Reporting::after_idle) with empty
+    /// queues. It must be longer than a round, see
     /// [`SlotControllerConfig::fallback`](crate::SlotControllerConfig::fallback).
     pub fallback: Duration,
     /// When else the agent reports, and what.
@@ -49,9 +50,9 @@ pub struct Reporting {
     pub detail: Detail,
     /// Immediate reports of [changed](Input::Changed) queues.
     pub on_change: bool,
-    /// An immediate report of changed queues after a report of an empty backlog, because the
-    /// controller asks an idle network seldom.
-    pub after_idle: bool,
+    /// Set if the controller asks an idle network seldom. After a report of an empty backlog, the
+    /// agent then reports changed queues at once, and its fallback is longer by this time.
+    pub after_idle: Option<Duration>,
     /// A report when a queue's last grant ends, since the controller does not know how much was
     /// used.
     pub after_grants: bool,
@@ -144,6 +145,7 @@ impl HostAgent {
             backlog.room = room;
         }
         self.idle = backlog.is_empty();
+        self.report_at = self.report_at.min(self.unasked(now));
         let obeys = self.controller();
         let heard = self.newest.filter(|(epoch, _)| *epoch == obeys).map_or(0, |(_, round)| short_round(round));
         let (epoch, sequence) = (self.config.epoch, self.sequence);
@@ -162,7 +164,13 @@ impl HostAgent {
     /// Whether a change of the queues is to be reported at once.
     fn wants_to_report(&self) -> bool {
         let Reporting { on_change, after_idle, .. } = self.config.reporting;
-        on_change || after_idle && self.idle
+        on_change || after_idle.is_some() && self.idle
+    }
+
+    /// When it reports without being asked.
+    fn unasked(&self, now: Time) -> Time {
+        let longer = self.config.reporting.after_idle.filter(|_| self.idle).unwrap_or_default();
+        now.saturating_add(self.config.fallback + longer)
     }
 
     fn read(&self) -> Output {
@@ -173,7 +181,7 @@ impl HostAgent {
         if self.report_at <= now {
             self.counters.fallbacks += u64::from(!self.asked);
             self.asked = false;
-            self.report_at = now.saturating_add(self.config.fallback);
+            self.report_at = self.unasked(now);
             out.push(self.read());
         }
         while let Some(opening) = self.start_next(now) {
@@ -219,7 +227,7 @@ impl HostAgent {
         self.newest_rates = Some(this);
         // If grants name the time of reports, rates do not change it.
         if self.newest.is_none() {
-            self.report_at = now.saturating_add(self.config.fallback);
+            self.report_at = self.unasked(now);
             self.asked = true;
         }
         if message.lease <= now {
@@ -280,7 +288,7 @@ impl HostAgent {
     pub fn hear_timeslots(&mut self, now: Time, round: (u32, Round), effective: Time, timeslots: u32) -> bool {
         debug_assert!(self.newest.is_none_or(|newest| newest < round && newest.0 == round.0) && self.gates.is_idle());
         self.newest = Some(round);
-        self.report_at = now.saturating_add(self.config.fallback);
+        self.report_at = self.unasked(now);
         self.asked = true;
         let in_time = effective >= now;
         let counter = if in_time { &mut self.counters.accepted } else { &mut self.counters.late };
@@ -313,7 +321,7 @@ impl HostAgent {
         // A report after the fallback would be useless. A new controller waits until all hosts have
         // told that they obey it.
         let report_at = if replaced { now } else { message.report_at };
-        self.report_at = report_at.min(now.saturating_add(self.config.fallback));
+        self.report_at = report_at.min(self.unasked(now));
         self.asked = true;
 
         let mut lost = 0;

@@ -40,8 +40,8 @@ impl Succession {
 /// One of several controllers of slots for the same hosts.
 ///
 /// The leader is a [`SlotController`] and sends a [`Heartbeat`] to its peers with every round, and
-/// halfway between two. A follower that hears none for [`takeover`](Succession::takeover) leads with
-/// a higher epoch, and tells the hosts at once. They drop grants of the predecessor, and report
+/// twice in the time of a full one. A follower that hears none for
+/// [`takeover`](Succession::takeover) leads with a higher epoch, and tells the hosts at once. They drop grants of the predecessor, and report
 /// that they obey the new one. It grants nothing before all hosts have told so, and the slots have
 /// ended that were open then. If a host stays silent, it waits until all grants and signals of the
 /// predecessor have ended even at hosts that have heard nothing. So no host sends in the slot of
@@ -57,6 +57,9 @@ impl Succession {
 /// more than half of the hosts that it has heard since its start, and a leader that hears fewer
 /// than half of them follows. So at most one of two controllers plans, even if each reaches other
 /// hosts.
+///
+/// While all queues are empty, a leader [asks seldom](SlotControllerConfig::idle), and hosts tell
+/// less. A follower waits for that much longer, or for takeover from the first report of new data.
 pub struct Standby {
     config: SlotControllerConfig,
     succession: Succession,
@@ -74,6 +77,12 @@ pub struct Standby {
     witnesses: Witnesses,
     /// When the leader was heard last, by itself or through hosts.
     heard: Time,
+    /// Since when it waits for the leader.
+    waits: Time,
+    /// When hosts had data again after an idle time.
+    woken: Time,
+    /// How often an idle network has to be asked until its hosts prove that nobody leads.
+    proofs: i64,
     /// When it looks again whether it may lead.
     look_at: Time,
     /// As a leader: the round of the last heartbeat, and when the next one is due.
@@ -101,6 +110,9 @@ impl Standby {
             known: KnownEpochs::new(epoch),
             witnesses: Witnesses::default(),
             heard,
+            waits: heard,
+            woken: heard,
+            proofs: 3,
             look_at: heard,
             beat: (Round(0), Time::MAX),
             logged: None,
@@ -108,7 +120,8 @@ impl Standby {
             takeovers: 0,
         };
         // Hosts may have told nothing yet, and a first report of each proves nothing.
-        standby.look_at = heard.saturating_add(succession.takeover + standby.longest_round() * 2);
+        standby.waits = heard.saturating_add(standby.config.slots.round() * 2);
+        standby.look_at = standby.waits.saturating_add(succession.takeover);
         standby
     }
 
@@ -152,7 +165,7 @@ impl Standby {
         self.epoch = epoch;
         self.takeovers += 1;
         // A predecessor that hears too few hosts may plan for that much longer.
-        let longer = self.reports_within() + self.longest_round() - self.succession.takeover;
+        let longer = self.reports_within() + self.config.slots.round() - self.succession.takeover;
         let quiet = self.config.memory() + longer.max(Duration::ZERO);
         // Hosts hear of it at once: a first round does not wait for their reports.
         let before = self.config.message_time();
@@ -198,7 +211,13 @@ impl Standby {
         if !self.known.believes(report.obeys) {
             return;
         }
-        self.witnesses.hear(now, host, (report.obeys, report.heard));
+        let idle = report.backlog.is_empty();
+        if !idle && self.are_idle(now) {
+            // A leader that lives plans now.
+            self.woken = now;
+            self.look_at = self.look_at.min(now.saturating_add(self.succession.takeover));
+        }
+        self.witnesses.hear(now, host, (report.obeys, report.heard), idle);
         match self.leading {
             Some(_) => self.yield_to(now, report.obeys),
             None => self.epoch = self.epoch.max(report.obeys),
@@ -216,30 +235,42 @@ impl Standby {
     /// A controller was heard, itself or through hosts.
     fn follow(&mut self, now: Time) {
         self.leading = None;
-        self.heard = now;
+        (self.heard, self.waits, self.proofs) = (now, now, 1);
         self.look_at = now.saturating_add(self.succession.takeover);
         self.witnesses.renew();
     }
 
-    /// The longest time from a round to the next one.
-    fn longest_round(&self) -> Duration {
-        self.config.slots.round().max(self.config.idle)
-    }
-
     /// A leader that has heard fewer than half of the hosts for this long follows.
     fn reports_within(&self) -> Duration {
-        self.succession.takeover + self.longest_round()
+        self.succession.takeover + self.config.slots.round() + self.config.idle_longer()
+    }
+
+    /// Whether a leader asks hosts seldom.
+    fn are_idle(&self, now: Time) -> bool {
+        self.witnesses.are_idle(now - self.reports_within())
+    }
+
+    /// When a follower may take over at the earliest.
+    fn patient_until(&self, now: Time) -> Time {
+        let takeover = self.succession.takeover;
+        let idle = self.waits.saturating_add(takeover + self.config.idle_longer() * self.proofs);
+        if self.are_idle(now) { idle } else { idle.min(self.waits.max(self.woken).saturating_add(takeover)) }
     }
 
     /// Looks whether a leader may go on, or a follower take over.
     fn look(&mut self, now: Time, out: &mut Vec<Output>) {
-        self.look_at = now.saturating_add(self.longest_round() / 2);
+        self.look_at = now.saturating_add(self.config.slots.round() / 2);
         if self.leading.is_some() {
             let hosts = self.witnesses.heard(now - self.reports_within());
             if hosts.is_minority() {
                 self.follow(now);
                 self.log(Event::FewHosts { heard: hosts.lately, of: hosts.ever }, out);
             }
+            return;
+        }
+        let patient_until = self.patient_until(now);
+        if now < patient_until {
+            self.look_at = patient_until;
             return;
         }
         if self.witnesses.see_a_leader(self.heard) {
@@ -261,7 +292,7 @@ impl Standby {
 
     /// Hands an input to the leader's controller, and sends its heartbeats.
     fn control(&mut self, now: Time, input: Input, out: &mut Vec<Output>) {
-        let every = self.longest_round() / 2;
+        let every = self.config.slots.round() / 2;
         let Some(controller) = &mut self.leading else { return };
         let first = out.len();
         controller.handle(now, input, out);

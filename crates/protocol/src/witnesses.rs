@@ -27,9 +27,11 @@ struct Witness {
     base: Told,
     /// When its newest report came.
     at: Time,
+    /// Whether that report was of an empty backlog.
+    idle: bool,
 }
 
-/// Hosts that have told which controller they obey, since this controller's start.
+/// Hosts that were heard since this controller's start, with what they have told of controllers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Witnesses(BTreeMap<HostId, Witness>);
 
@@ -53,13 +55,11 @@ impl Heard {
 }
 
 impl Witnesses {
-    /// Takes a host's report. A host that knows no controller says nothing about them.
-    pub fn hear(&mut self, now: Time, host: HostId, told: Told) {
-        if told == (0, 0) {
-            return;
-        }
-        let witness = self.0.entry(host).or_insert(Witness { told, base: told, at: now });
-        witness.at = now;
+    /// Takes a host's report, which may be of an empty backlog. A host that knows no controller says
+    /// only that it can be heard.
+    pub fn hear(&mut self, now: Time, host: HostId, told: Told, idle: bool) {
+        let witness = self.0.entry(host).or_insert(Witness { told, base: told, at: now, idle });
+        (witness.at, witness.idle) = (now, idle);
         if newer(told, witness.told) {
             witness.told = told;
         }
@@ -81,6 +81,12 @@ impl Witnesses {
         let lately = self.0.values().filter(|w| w.at >= since);
         let (see, of) = lately.fold((0, 0), |(see, of), w| (see + u32::from(newer(w.told, w.base)), of + 1));
         see * 2 > of
+    }
+
+    /// Whether all hosts that were heard since `since` have reported empty backlogs. A controller
+    /// then asks them seldom.
+    pub fn are_idle(&self, since: Time) -> bool {
+        self.0.values().filter(|w| w.at >= since).all(|w| w.idle)
     }
 
     /// How many hosts were heard since `since`.
@@ -115,29 +121,35 @@ mod tests {
     fn most_of_those_that_speak_decide() {
         let (mut all, now) = (Witnesses::default(), Time::ZERO + US * 100);
         assert!(!all.see_a_leader(Time::ZERO) && all.heard(now).is_majority());
-        (0..4).for_each(|h| all.hear(now, HostId(h), (3, 9)));
+        (0..4).for_each(|h| all.hear(now, HostId(h), (3, 9), false));
         assert!(!all.see_a_leader(now), "a first report proves nothing");
-        (0..2).for_each(|h| all.hear(now, HostId(h), (3, 10)));
+        (0..2).for_each(|h| all.hear(now, HostId(h), (3, 10), false));
         assert!(!all.see_a_leader(now), "half is not most");
-        all.hear(now, HostId(2), (3, 10));
+        all.hear(now, HostId(2), (3, 10), false);
         assert!(all.see_a_leader(now));
         all.renew();
         assert!(!all.see_a_leader(now));
         all.heard_leader((3, 12));
-        (0..4).for_each(|h| all.hear(now, HostId(h), (3, 12)));
+        (0..4).for_each(|h| all.hear(now, HostId(h), (3, 12), false));
         assert!(!all.see_a_leader(now), "it may have failed since");
         // Only those that still speak count.
         let later = now + US * 50;
-        all.hear(later, HostId(3), (3, 13));
+        all.hear(later, HostId(3), (3, 13), false);
         assert!(all.see_a_leader(later) && !all.see_a_leader(now));
         assert_eq!(all.heard(later - US * 49), Heard { lately: 1, ever: 4 });
         assert!(all.heard(later - US * 49).is_minority());
-        all.hear(later, HostId(2), (3, 13));
+        all.hear(later, HostId(2), (3, 13), false);
         let half = all.heard(later - US * 49);
         assert!(!half.is_minority() && !half.is_majority());
         assert!(all.heard(later - US * 50).is_majority());
-        // Hosts that know no controller are not counted.
-        all.hear(later, HostId(9), (0, 0));
-        assert_eq!(all.heard(now).ever, 4);
+        assert!(!all.are_idle(later));
+        all.hear(later, HostId(2), (3, 13), true);
+        assert!(!all.are_idle(later), "one has data");
+        all.hear(later, HostId(3), (3, 13), true);
+        assert!(all.are_idle(later) && !all.are_idle(now), "the others were not heard lately");
+        // A host that knows no controller can be heard, and proves nothing.
+        all.hear(later, HostId(9), (0, 0), false);
+        assert_eq!(all.heard(later), Heard { lately: 3, ever: 5 });
+        assert!(all.see_a_leader(later), "two of three");
     }
 }

@@ -32,8 +32,10 @@ pub struct SlotControllerConfig {
     pub clock_error: Duration,
     /// Added to every wait for a message, for the rounding of drivers and clocks.
     pub margin: Duration,
-    /// The length of a round without slots: how often an idle network is asked for reports. If it
-    /// is longer than a slot with its guard, a report of a backlog ends it.
+    /// How often an idle network is asked for reports: one whose hosts all obey this controller and
+    /// have empty queues. Another round without slots is as long, but not longer than a full one.
+    /// If it is longer than a slot with its guard, a report of a backlog ends it, and so does a
+    /// report of a host that obeys another controller.
     pub idle: Duration,
     /// Nothing is granted for this long after the start, or until all hosts have told that they
     /// obey this controller. After a restart it is [`memory`](Self::memory), so that grants of the
@@ -120,10 +122,13 @@ impl SlotControllerConfig {
     pub fn fallback(&self) -> Duration {
         self.memory() + self.message_time() * 2
     }
+    /// How much longer than a full round an idle network may wait until it is asked.
+    pub fn idle_longer(&self) -> Duration {
+        (self.idle - self.slots.round()).max(Duration::ZERO)
+    }
     /// How far ahead grants reach: the current round and the planned one.
     pub fn memory(&self) -> Duration {
         let round = self.slots.round();
-        let round = if round < self.idle { self.idle } else { round };
         let held = self.signals.map_or(Duration::ZERO, |s| s.hold + s.slack + self.message_time());
         (round + self.lead()) * 2 + held
     }
@@ -307,7 +312,8 @@ impl SlotController {
         }
         // A clock that is far ahead must not hide granted demand.
         report.taken_at = report.taken_at.min(now + self.config.clock_error * 2);
-        if let Some(until) = self.idle_until.filter(|_| !report.backlog.is_empty()) {
+        let is_idle = report.backlog.is_empty() && report.obeys == self.config.epoch;
+        if let Some(until) = self.idle_until.filter(|_| !is_idle) {
             self.plan_at = self.plan_at.min(until.max(now));
         }
         self.reports[host.index()] = Some(report);
@@ -460,7 +466,10 @@ impl SlotController {
         let soonest = if schedule.entries.is_empty() {
             let least = now + c.idle.min(c.slots.period()).max(c.compute_time);
             self.idle_until = Some(least.max(self.busy_until - c.lead()));
-            now + c.idle.max(c.compute_time)
+            // Hosts that have not reported an empty queue say nothing of new data.
+            let is_idle = |r: &BacklogReport| r.backlog.is_empty() && r.obeys == c.epoch;
+            let idle = if self.reports.iter().flatten().all(is_idle) { c.idle } else { c.idle.min(c.slots.round()) };
+            now + idle.max(c.compute_time)
         } else {
             self.idle_until = None;
             self.busy_until = effective + schedule.length();

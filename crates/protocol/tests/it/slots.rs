@@ -257,7 +257,7 @@ proptest! {
 
 #[test]
 fn a_host_that_is_asked_seldom_reports_the_first_data_at_once() {
-    let reporting = Reporting { after_idle: true, ..Reporting::default() };
+    let reporting = Reporting { after_idle: Some(Duration::from_ms(100)), ..Reporting::default() };
     let (fallback, start) = (Duration::from_ms(100), Time::ZERO);
     let mut host = HostAgent::new(HostConfig { host: HostId(0), epoch: 0, start, fallback, reporting, signals: None });
     let mut out = vec![];

@@ -107,7 +107,7 @@ impl LiveAgent {
                     // Sockets do not know coflows.
                     detail: if welcome.bursts { Detail::Bursts } else { Detail::Destinations },
                     on_change: welcome.on_change,
-                    after_idle: welcome.after_idle,
+                    after_idle: welcome.after_idle_ps.map(Duration::from_ps),
                     after_grants: welcome.after_grants,
                 },
                 signals: welcome.signals,

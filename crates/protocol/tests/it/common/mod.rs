@@ -168,6 +168,7 @@ impl World {
             for j in (0..self.hosts.len() as u32).filter(|&j| j != i) {
                 self.hosts[i as usize].queues.insert(j, bytes);
             }
+            self.call(Address::Host(HostId(i)), Input::Changed, &mut Vec::new());
         }
     }
 
@@ -522,7 +523,10 @@ pub fn host_config(host: u32, hosts: u32, epoch: u32, start: Time, config: &Slot
         epoch,
         start,
         fallback: config.fallback(),
-        reporting: Reporting::default(),
+        reporting: Reporting {
+            after_idle: Some(config.idle_longer()).filter(|d| *d > Duration::ZERO),
+            ..Reporting::default()
+        },
         signals: config.host_signals(hosts),
     }
 }

@@ -25,7 +25,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from timeplane import algorithms, live, plot, scenario, studies
+    from timeplane import algorithms, importers, live, plot, scenario, studies
     from timeplane._core import SlotParameters, Table
     from timeplane._errors import Issue, RunError, ScenarioError, ScenarioWarning, TimeplaneError
     from timeplane._progress import Progress
@@ -43,9 +43,9 @@ _PLACES = {
     "timeplane._sweep": ("sweep",),
     "timeplane.results": ("Comparison", "Results", "Run"),
 }
-_MODULES = ("algorithms", "live", "plot", "results", "scenario", "studies")
+_MODULES = ("algorithms", "importers", "live", "plot", "results", "scenario", "studies")
 
-__all__ = ["__version__", "algorithms", "live", "plot", "scenario", "studies", *(name for names in _PLACES.values() for name in names)]
+__all__ = ["__version__", "algorithms", "importers", "live", "plot", "scenario", "studies", *(name for names in _PLACES.values() for name in names)]
 
 
 def __getattr__(name: str) -> Any:

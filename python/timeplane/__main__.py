@@ -1,4 +1,4 @@
-"""The ``timeplane`` command: the compiled program, figures, studies, and sweeps on Dask."""
+"""The ``timeplane`` command: the compiled program, imports, figures, studies, and sweeps on Dask."""
 
 from __future__ import annotations
 
@@ -19,6 +19,10 @@ def main(arguments: list[str] | None = None) -> int:
         from timeplane.plot import _command
 
         return _command.main(arguments[1:])
+    if arguments[:1] == ["import"]:
+        from timeplane.importers import _command as _import
+
+        return _import.main(arguments[1:])
     if arguments[:1] == ["sweep"] and any(a.partition("=")[0] == "--dask" for a in arguments):
         from timeplane import _sweep
 

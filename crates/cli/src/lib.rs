@@ -62,6 +62,9 @@ enum Command {
     /// Draw a figure of results for a paper (needs the Python package)
     #[command(disable_help_flag = true)]
     Plot(PythonArgs),
+    /// Convert input files of other simulators to a scenario (needs the Python package)
+    #[command(disable_help_flag = true)]
+    Import(PythonArgs),
     /// Write the flows of a scenario's workload as CSV, for other simulators
     ExportFlows(ExportArgs),
     /// Write a timeline of runs for Perfetto: slots or circuits, queues, congestion windows
@@ -355,7 +358,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Compare(args) => compare::compare(&args),
         Command::Report(args) => report::report(&args),
         Command::ExportFlows(args) => export::export(&args),
-        // The Python package takes these two before they come here.
+        // The Python package takes these three before they come here.
+        Command::Import(_) => Err(needs_python("imports")),
         Command::Plot(_) => Err(needs_python("figures")),
         Command::Study(_) => Err(needs_python("studies")),
         Command::Trace(args) => trace::trace(&args),

@@ -6,7 +6,7 @@ from matplotlib import pyplot
 
 import timeplane as tp
 from timeplane.__main__ import main
-from timeplane.plot._style import interval, read_quantities
+from timeplane.plot._style import interval, log_ticks, read_quantities
 
 
 @pytest.fixture(autouse=True)
@@ -191,3 +191,18 @@ def test_the_command_says_what_is_wrong(sweep, capsys, arguments, message):
 def test_the_command_names_a_folder_without_results(tmp_path, capsys):
     assert main(["plot", str(tmp_path), "bars"]) == 2
     assert str(tmp_path) in capsys.readouterr().err
+
+
+def test_ticks_of_a_logarithmic_axis_have_all_their_digits():
+    axes = pyplot.subplots()[1]
+    axes.set_xscale("log")
+    axes.set_xlim(3.2, 4.3)
+    log_ticks(axes.xaxis)
+    axes.figure.canvas.draw()
+    shown = [label.get_text() for label in axes.get_xticklabels()]
+    assert "3.4" in shown and len(shown) == len({*shown})
+    axes.set_xlim(0.1, 20_000)
+    log_ticks(axes.xaxis)
+    axes.figure.canvas.draw()
+    shown = [label.get_text() for label in axes.get_xticklabels()]
+    assert {"0.1", "1", "10", "10,000"} <= {*shown}

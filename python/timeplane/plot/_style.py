@@ -251,7 +251,7 @@ def log_ticks(axis: Any) -> None:
     decades = np.log10(high / low) if low > 0 else 9
     subs = (1.0,) if decades > 2 else (1.0, 2.0, 5.0)
     axis.set_major_locator(LogLocator(subs=subs))
-    axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.0f}" if v >= 1 else f"{v:g}"))
+    axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.6g}" if v < 1e6 else f"{v:,.0f}"))
     axis.set_minor_formatter(NullFormatter())
 
 

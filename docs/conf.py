@@ -14,7 +14,7 @@ author = "the timeplane authors"
 copyright = "the timeplane authors, Apache-2.0 or MIT"
 version = release = timeplane.__version__
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "reference"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx_copybutton", "reference"]
 exclude_patterns = ["_build", "_ext", "**.ipynb_checkpoints"]
 
 # Runs every code cell in a folder of its own; a cell that fails also fails the build.
@@ -50,5 +50,7 @@ html_show_sourcelink = False
 html_show_sphinx = False
 # The theme's own files only: no font, script or picture from elsewhere.
 html_theme_options = {"navigation_with_keys": True}
+# What a reader types or saves; what a command prints has no button.
+copybutton_selector = ", ".join(f"div.highlight-{language} pre" for language in ("sh", "toml", "python", "rust", "ipython3"))
 pygments_style = "friendly"
 pygments_dark_style = "monokai"

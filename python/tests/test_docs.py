@@ -44,7 +44,7 @@ def test_the_site_is_built_without_a_warning_and_its_pages_ask_for_nothing(site)
     assert path, "no browser: `bash install.sh` gets Debian's chromium"
     built = [p for p in sorted(site.rglob("*.html")) if p.name not in {"genindex.html", "py-modindex.html"}]
     assert len(built) > 20
-    asked, said = [], []
+    asked, said, copied = [], [], 0
     with sync_playwright() as p:
         browser = p.chromium.launch(executable_path=path, args=["--no-sandbox"] if os.getuid() == 0 else [])
         try:
@@ -58,9 +58,14 @@ def test_the_site_is_built_without_a_warning_and_its_pages_ask_for_nothing(site)
                 assert page.title()
                 if page.evaluate("document.documentElement.scrollWidth") > 400:
                     said.append(f"{one.name} is wider than a telephone")
+                buttons, typed = (page.locator(what).count() for what in ("button.copybtn", "div.highlight-sh pre, div.highlight-toml pre"))
+                if buttons < typed:
+                    said.append(f"{one.name} has {buttons} buttons to copy {typed} blocks")
+                copied += buttons
         finally:
             browser.close()
     assert not said
+    assert copied > 30
     assert {url.partition(":")[0] for url in asked} <= {"file", "data"}, asked
 
 

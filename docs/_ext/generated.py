@@ -15,19 +15,19 @@ class Page:
     """A page in Markdown."""
 
     def __init__(self, title: str, about: str) -> None:
-        self._parts = [f"# {title}", about]
+        self.parts = [f"# {title}", about]
 
     def add(self, *parts: str) -> None:
         """Add paragraphs."""
-        self._parts += [part for part in parts if part]
+        self.parts += [part for part in parts if part]
 
     def table(self, head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         """Add a table. An empty head is not shown."""
         lines = [head, ["---"] * len(head), *rows]
-        self._parts.append("\n".join("| " + " | ".join(cell(text) for text in line) + " |" for line in lines))
+        self.parts.append("\n".join("| " + " | ".join(cell(text) for text in line) + " |" for line in lines))
 
     def __str__(self) -> str:
-        return "\n\n".join(self._parts) + "\n"
+        return "\n\n".join(self.parts) + "\n"
 
     def write(self, path: Path) -> None:
         """Write the page if it has changed, so that Sphinx rebuilds only changed pages."""

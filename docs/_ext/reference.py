@@ -22,7 +22,8 @@ def _write(app: Any) -> None:
     docs = Path(app.srcdir)
     reference = docs / "reference" / "generated"
     command_line.page().write(reference / "command-line.md")
-    scenario_schema.page(json.loads(_core.schema())).write(reference / "scenario.md")
+    for name, page in scenario_schema.pages(json.loads(_core.schema())).items():
+        page.write(reference / f"{name}.md")
     results_tables.page().write(reference / "results.md")
     daemon_metrics.page().write(reference / "daemon-metrics.md")
     frames.page().write(reference / "frames.md")

@@ -73,7 +73,8 @@ def test_the_site_is_built_without_a_warning_and_its_pages_ask_for_nothing(site)
     ("page", "holds"),
     [
         ("generated/command-line", ["timeplane run", "timeplane study", "timeplane live keys issue", "--until", "Exit codes: 0 success"]),
-        ("generated/scenario", ["weighted_round_robin", "scheme.NAME.plan.tdma", "needed"]),
+        ("generated/scenario", ["The whole file", "[scheme.NAME.plan]", "needed", "Quantities"]),
+        ("generated/scenario-scheme-plan", ["weighted_round_robin", "scheme.NAME.plan.tdma"]),
         ("generated/results", ["fct_mean_ps", "granted_bytes", "From arrival to the last byte at the receiver", "steps.parquet"]),
         ("generated/daemon-metrics", ["timeplane_controller_slips_total", "timeplane_channel_joined_total", "timeplane_agent_frames_total", "Frames that left."]),
         ("generated/frames", ["Signal of EtherType 0x88b5, with a hold and tagged", "timeplane.grant.destination", "Class names", "Stream", "Repair"]),
@@ -84,6 +85,23 @@ def test_the_reference_has_what_the_code_has(site, page, holds):
     words = html.unescape(re.sub(r"<[^>]+>", "", (site / "reference" / f"{page}.html").read_text(encoding="utf-8"))).lower()
     missing = [text for text in holds if text.lower() not in words]
     assert not missing
+
+
+def text_of(file):
+    return file.read_text(encoding="utf-8")
+
+
+def test_links_of_the_reference_lead_to_sections(site):
+    folder = site / "reference" / "generated"
+    files = sorted(folder.glob("scenario*.html"))
+    assert len(files) > 8
+    ids = {file.name: {*re.findall(r'\bid="([^"]+)"', text_of(file))} for file in files}
+    links = [(file.name, *found) for file in files for found in re.findall(r'href="(scenario[\w-]*\.html)?#(scenario-[^"]+)"', text_of(file))]
+    assert len(links) > 200
+    assert not [link for link in links if link[2] not in ids[link[1] or link[0]]]
+    # Addresses of the one page that these were.
+    sections = {section for name, found in ids.items() if name != "scenario.html" for section in found if section.startswith("scenario-")}
+    assert not sections - ids["scenario.html"]
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(DOCS)))
@@ -204,7 +222,7 @@ def test_every_key_of_a_scenario_is_on_its_page():
     from timeplane import _core
 
     schema = json.loads(_core.schema())
-    text = str(scenario_schema.page(schema))
+    text = "".join(map(str, scenario_schema.pages(schema).values()))
 
     def keys(of):
         for name, inner in of.get("properties", {}).items():

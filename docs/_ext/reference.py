@@ -11,6 +11,7 @@ import daemon_metrics
 import frames
 import gallery
 import results_tables
+import scenario_gallery
 import scenario_schema
 import stub
 from built import ROOT
@@ -29,6 +30,7 @@ def _write(app: Any) -> None:
     frames.page().write(reference / "frames.md")
     for name, page in gallery.pages(ROOT).items():
         page.write(docs / "gallery" / "generated" / f"{name}.md")
+    scenario_gallery.page().write(docs / "gallery" / "generated" / "scenarios.md")
     stub.take_its_place()
 
 

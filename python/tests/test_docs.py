@@ -24,6 +24,11 @@ import gallery  # noqa: E402
 import scenario_schema  # noqa: E402
 
 
+def names_of_scenarios():
+    """All scenarios of the repository."""
+    return sorted(file.stem for file in (ROOT / "scenarios").glob("*.toml"))
+
+
 def pages():
     """All pages that somebody wrote and that have something to do in them."""
     all_ = (page for page in sorted(DOCS.rglob("*.md")) if not {"_build", "generated"} & {*page.relative_to(DOCS).parts})
@@ -65,7 +70,7 @@ def test_the_site_is_built_without_a_warning_and_its_pages_ask_for_nothing(site)
         finally:
             browser.close()
     assert not said
-    assert copied > 30
+    assert copied > 50
     assert {url.partition(":")[0] for url in asked} <= {"file", "data"}, asked
 
 
@@ -89,6 +94,17 @@ def test_the_reference_has_what_the_code_has(site, page, holds):
 
 def text_of(file):
     return file.read_text(encoding="utf-8")
+
+
+def test_every_scenario_has_a_card(site):
+    card = re.compile(r'<section id="scenario-of-[^"]*">\s*(?:<span id="[^"]*"></span>)*<h2>(?P<name>[^<]+)<.*?</section>', re.DOTALL)
+    cards = {found["name"]: found[0] for found in card.finditer(text_of(site / "gallery" / "generated" / "scenarios.html"))}
+    assert sorted(cards) == names_of_scenarios()
+    for name, shown in cards.items():
+        words = " ".join(html.unescape(re.sub(r"<[^>]+>", "", shown)).split())
+        assert f"timeplane run scenarios/{name}.toml" in words and "Answer:" in words and "of processor time" in words
+        assert "<svg" in shown and 'role="img"' in shown and "#000000" not in shown
+        assert ("sudo timeplane live lab" in words) == ("timeplane live lab scenarios/" in text_of(ROOT / "scenarios" / f"{name}.toml"))
 
 
 def test_links_of_the_reference_lead_to_sections(site):

@@ -10,6 +10,7 @@ import command_line
 import daemon_metrics
 import frames
 import gallery
+import reproduce
 import results_tables
 import scenario_gallery
 import scenario_schema
@@ -30,6 +31,7 @@ def _write(app: Any) -> None:
     frames.page().write(reference / "frames.md")
     for name, page in gallery.pages(ROOT).items():
         page.write(docs / "gallery" / "generated" / f"{name}.md")
+    reproduce.page().write(docs / "gallery" / "generated" / "reproduce.md")
     scenario_gallery.page().write(docs / "gallery" / "generated" / "scenarios.md")
     stub.take_its_place()
 

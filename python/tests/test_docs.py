@@ -120,6 +120,14 @@ def test_links_of_the_reference_lead_to_sections(site):
     assert not sections - ids["scenario.html"]
 
 
+def test_every_claim_has_a_command(site):
+    words = html.unescape(re.sub(r"<[^>]+>", "", text_of(site / "gallery" / "generated" / "reproduce.html"))).replace("\u2019", "'")
+    for folder in sorted(file.parent for file in (ROOT / "studies").glob("*/study.py")):
+        assert f"timeplane study {folder.name} --figures" in words
+        missing = [row[2] for row in gallery.compared(folder) if row[2].replace("`", "") not in words]
+        assert not missing
+
+
 @pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(DOCS)))
 def test_what_a_page_tells_its_reader_to_do_comes_out(page, site):
     # `site`: the programs are built by then.

@@ -16,6 +16,7 @@ sys.path[:0] = [str(ROOT / "docs" / "_ext"), str(ROOT / "python" / "tools")]
 import follow  # noqa: E402
 import gallery_results  # noqa: E402
 import generated  # noqa: E402
+import reproduce  # noqa: E402
 import scenario_answers as answers  # noqa: E402
 import scenario_gallery as gallery  # noqa: E402
 import scenario_results as stored  # noqa: E402
@@ -142,6 +143,18 @@ def test_a_slim_picture_has_the_same_lines():
     assert gallery_results.thinned([(0, 0), (1, 1), (0, 0)]) == [(0, 0), (1, 1), (0, 0)]
     slim = gallery_results.slim('<path d="M 0.123 0 \nL 5 0 \nL 9.987 0 \nz\n" x="1.26"/>\n   <text>0.35</text><!-- 1 -->')
     assert slim == '<path d="M0.1 0.0 10.0 0.0z" x="1.2"/>\n<text>0.35</text>'
+
+
+def test_a_claim_has_the_figures_that_show_its_experiments():
+    figures = {"fig1": ["a", "b"], "fig2": ["b"], "fig3": ["c"], "rest": ["a", "b", "c", "d"]}
+    minutes = {"a": 1.0, "b": 2.0, "c": 0.5, "d": 60.0}
+    assert reproduce.cover([], figures, minutes) == ()
+    assert reproduce.cover(["b"], figures, minutes) == ("fig2",)
+    assert reproduce.cover(["b"], figures, minutes, "text and fig 1") == ("fig1",)
+    assert reproduce.cover(["b", "c"], figures, minutes) == ("rest",)
+    assert reproduce.cover(["e"], figures, minutes) is None
+    del figures["rest"]
+    assert reproduce.cover(["b", "c"], figures, minutes) == ("fig2", "fig3")
 
 
 def test_a_table_of_a_page_is_escaped():

@@ -97,6 +97,7 @@ __all__ = [
     "LinkTraceSpec",
     "MacName",
     "Matrix",
+    "MoreRacks",
     "Nic",
     "OwnFabric",
     "OwnRadio",
@@ -728,6 +729,15 @@ class Stride(Values):
     """Distance between source and destination."""
 
 
+#: How a matrix of more racks than hosts becomes one of the hosts.
+#:
+#: - ``"fold"``: Rack `i` becomes a part of host `i` modulo the number of hosts. Traffic between two
+#:   racks of one host is left out.
+#: - ``"busiest"``: The racks that send and receive most, in the order of their numbers. Traffic of
+#:   others is left out.
+MoreRacks: TypeAlias = Literal["fold", "busiest"]
+
+
 @dataclass(kw_only=True)
 class Matrix(Values):
     """Pairs drawn with the weights of a matrix: a CSV file `source,destination,weight` with a
@@ -738,6 +748,8 @@ class Matrix(Values):
 
     file: str
     """File relative to the scenario, or a bundled name (`projector`)."""
+    more_racks: MoreRacks | None = None
+    """What to do with a matrix of more racks than the fabric has hosts; default: refuse it."""
 
 
 #: Sources and destinations of the flows.

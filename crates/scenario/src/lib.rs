@@ -70,7 +70,7 @@ pub use timeplane_schedule::{PathColoring, RateNormalizer, SlotFill, SlotMetric}
 pub use timeplane_transport::{CongestionKind, DelayedAck, RtoRule};
 pub use workload::{
     ChakraTrace, CoflowTrace, Collective, CollectiveAlgorithm, CollectiveAlgorithms, CollectiveSpec, FlowList,
-    MOST_STEPS, PacketMix, Pattern, Poisson, Shuffle, SimaiWorkload, Sizes, Workload,
+    MOST_STEPS, MoreRacks, PacketMix, Pattern, Poisson, Shuffle, SimaiWorkload, Sizes, Workload,
 };
 
 use core::ops::Not;

@@ -74,7 +74,22 @@ pub enum Pattern {
     Matrix {
         /// File relative to the scenario, or a bundled name (`projector`).
         file: String,
+        /// What to do with a matrix of more racks than the fabric has hosts; default: refuse it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        more_racks: Option<MoreRacks>,
     },
+}
+
+/// How a matrix of more racks than hosts becomes one of the hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MoreRacks {
+    /// Rack `i` becomes a part of host `i` modulo the number of hosts. Traffic between two racks of
+    /// one host is left out.
+    Fold,
+    /// The racks that send and receive most, in the order of their numbers. Traffic of others is
+    /// left out.
+    Busiest,
 }
 
 /// Distribution of the bytes of a flow.

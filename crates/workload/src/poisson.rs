@@ -93,10 +93,10 @@ impl Pairs {
                     format!("no multiple of {hosts}, the number of hosts, as every host would send to itself");
                 return Err(value("workload.poisson.pattern.stride.by", by, allowed));
             }
-            Pattern::Matrix { file } => {
+            Pattern::Matrix { file, more_racks } => {
                 let input = Input::open("workload.poisson.pattern.matrix.file", file, base, Some(BundledKind::Matrix))?;
                 facts.files.push(input.record());
-                let matrix = Matrix::parse(&input, hosts)?;
+                let matrix = Matrix::parse(&input, hosts, *more_racks)?;
                 let mut sum = 0.0;
                 let sums = matrix.weights.iter().map(|w| {
                     sum += w;

@@ -98,7 +98,7 @@ impl Checked {
                 );
                 self.conflict("workload.poisson.pattern.stride.by", &message, None);
             }
-            Pattern::Matrix { file } => self.file("workload.poisson.pattern.matrix.file", file, base),
+            Pattern::Matrix { file, .. } => self.file("workload.poisson.pattern.matrix.file", file, base),
             _ => {}
         }
         match &p.sizes {

@@ -75,7 +75,7 @@ fn files_that_are_not_there() {
          bundled: websearch, datamining, fb_hadoop",
     );
     check(
-        pattern(Pattern::Matrix { file: "Projektor".into() }),
+        pattern(Pattern::Matrix { file: "Projektor".into(), more_racks: None }),
         "workload.poisson.pattern.matrix.file: there is no file Projektor and no bundled one named `Projektor` (is `projector` meant?); \
          bundled: projector",
     );
@@ -105,14 +105,18 @@ fn distributions() {
 #[test]
 fn matrices() {
     let header = "the header `source,destination,weight`";
+    let at_most = "at most 4, one for each host, or `more_racks`: \"fold\" puts several on a host, \"busiest\" takes those \
+                   with most traffic";
+    let matrix = |name: &str| Pattern::Matrix { file: name.into(), more_racks: None };
     for (name, content, expected) in [
         ("m1.csv", "", format!("m1.csv: the file is empty: {header}")),
         ("m2.csv", "0,1,1\n", format!("m2.csv:1: the column `0`: {header}")),
         ("m3.csv", "source,weight\n", format!("m3.csv:1: no column `destination`: {header}")),
+        ("m4.csv", "source,destination,weight\n0,4,1\n", format!("m4.csv: 5 racks: {at_most}")),
         (
-            "m4.csv",
-            "source,destination,weight\n0,4,1\n",
-            "m4.csv:2: column `destination` is `4`: a host, 0 to 3".into(),
+            "m9.csv",
+            "source,destination,weight\n0,1x,1\n",
+            "m9.csv:2: column `destination` is `1x`: a host, 0 to 3".into(),
         ),
         (
             "m5.csv",
@@ -132,11 +136,11 @@ fn matrices() {
         ),
     ] {
         file(name, content);
-        check(pattern(Pattern::Matrix { file: name.into() }), &expected);
+        check(pattern(matrix(name)), &expected);
     }
     check(
-        pattern(Pattern::Matrix { file: "projector".into() }),
-        "data/matrices/projector_tors_128_probabilities.txt (bundled):2: column `source` is `89`: a host, 0 to 3",
+        pattern(matrix("projector")),
+        &format!("data/matrices/projector_tors_128_probabilities.txt (bundled): 128 racks: {at_most}"),
     );
 }
 

@@ -16,7 +16,7 @@ fn workloads(name: &str) -> [Workload; 4] {
         Workload::Flows(FlowList { file: name.clone() }),
         Workload::Coflows(trace(&name)),
         poisson(0.5, Pattern::Uniform, Sizes::Cdf(name.clone()), PacketMix::Mtu),
-        poisson(0.5, Pattern::Matrix { file: name }, Sizes::Fixed(Bytes::kb(1)), PacketMix::Mtu),
+        poisson(0.5, Pattern::Matrix { file: name, more_racks: None }, Sizes::Fixed(Bytes::kb(1)), PacketMix::Mtu),
     ]
 }
 

@@ -65,15 +65,23 @@ fn load_comes_out_as_asked_for_each_pattern() {
 fn the_most_loaded_link_of_a_matrix_has_the_load() {
     crate::common::file("loads.csv", "destination,weight,source\n1,2,0\n2,1,0\n2,5,1\n3,0,0\n2,1,3\n2,1,3\n");
     // Host 2 receives 8 of 10 flows.
-    let workload =
-        poisson(0.5, Pattern::Matrix { file: "loads.csv".into() }, Sizes::Fixed(Bytes::kb(3)), PacketMix::Mtu);
+    let workload = poisson(
+        0.5,
+        Pattern::Matrix { file: "loads.csv".into(), more_racks: None },
+        Sizes::Fixed(Bytes::kb(3)),
+        PacketMix::Mtu,
+    );
     let source = load(&workload, 5).unwrap();
     let (out, inn) = loads(&source, &PacketMix::Mtu, 1, 200_000, 5);
     for (found, share) in out.iter().chain(&inn).zip([3.0, 5.0, 0.0, 2.0, 0.0, 0.0, 2.0, 8.0, 0.0, 0.0]) {
         assert!((found - 0.5 * share / 8.0).abs() <= 0.01 * share / 8.0, "{out:?} {inn:?}");
     }
-    let projector =
-        poisson(0.7, Pattern::Matrix { file: "projector".into() }, Sizes::Fixed(Bytes::kb(3)), PacketMix::Mtu);
+    let projector = poisson(
+        0.7,
+        Pattern::Matrix { file: "projector".into(), more_racks: None },
+        Sizes::Fixed(Bytes::kb(3)),
+        PacketMix::Mtu,
+    );
     let (out, inn) = loads(&load(&projector, 128).unwrap(), &PacketMix::Mtu, 1, 300_000, 128);
     let most = out.iter().chain(&inn).fold(0.0, |a: f64, b| a.max(*b));
     assert!((most - 0.7).abs() < 0.01, "{most}");

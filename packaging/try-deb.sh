@@ -11,8 +11,8 @@
 set -euo pipefail
 repository=$(dirname "$(realpath "$0")")/..
 
-# What a machine has, one line for each thing. The programs of BPF are those at the interfaces. Tools
-# that add and remove users leave copies such as /etc/shadow- on every machine.
+# What a machine has, one line for each thing. The programs of BPF are those at the interfaces.
+# Tools that add and remove users leave copies such as /etc/shadow- on every machine.
 listing() {
     find "$root" -xdev \( -path "$root/var/lib/dpkg" -o -path "$root/var/log" -o -path "$root/var/cache" \
         -o -path "$root/etc/passwd-" -o -path "$root/etc/group-" -o -path "$root/etc/shadow-" -o -path "$root/etc/gshadow-" \

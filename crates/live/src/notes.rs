@@ -77,7 +77,8 @@ pub struct Welcome {
     pub bursts: bool,
     /// Whether hosts report on change.
     pub on_change: bool,
-    /// How much longer an idle network waits to be asked; `None` if it is asked as often as another.
+    /// How much longer an idle network waits to be asked; `None` if it is asked as often as
+    /// another.
     #[serde(default)]
     pub after_idle_ps: Option<i64>,
     /// Whether hosts report after grants.

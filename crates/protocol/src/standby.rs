@@ -41,9 +41,10 @@ impl Succession {
 ///
 /// The leader is a [`SlotController`] and sends a [`Heartbeat`] to its peers with every round, and
 /// twice in the time of a full one. A follower that hears none for
-/// [`takeover`](Succession::takeover) leads with a higher epoch, and tells the hosts at once. They drop grants of the predecessor, and report
-/// that they obey the new one. It grants nothing before all hosts have told so, and the slots have
-/// ended that were open then. If a host stays silent, it waits until all grants and signals of the
+/// [`takeover`](Succession::takeover) leads with a higher epoch, and tells the hosts at once. They
+/// drop grants of the predecessor, and report that they obey the new one. It grants nothing before
+/// all hosts have told so, and the slots have ended that were open then. If a host stays silent, it
+/// waits until all grants and signals of the
 /// predecessor have ended even at hosts that have heard nothing. So no host sends in the slot of
 /// another one.
 ///

@@ -55,8 +55,8 @@ impl Heard {
 }
 
 impl Witnesses {
-    /// Takes a host's report, which may be of an empty backlog. A host that knows no controller says
-    /// only that it can be heard.
+    /// Takes a host's report, which may be of an empty backlog. A host that knows no controller
+    /// says only that it can be heard.
     pub fn hear(&mut self, now: Time, host: HostId, told: Told, idle: bool) {
         let witness = self.0.entry(host).or_insert(Witness { told, base: told, at: now, idle });
         (witness.at, witness.idle) = (now, idle);

@@ -70,8 +70,8 @@ fn a_lost_controller_is_replaced_within_the_bound() {
     }
 }
 
-/// While all queues are empty, a lost controller is missed late. New data waits no longer than under
-/// load once the hosts have told that they hear nobody.
+/// While all queues are empty, a lost controller is missed late. New data waits no longer than
+/// under load once the hosts have told that they hear nobody.
 #[test]
 fn a_controller_that_is_lost_while_the_network_is_idle_is_replaced() {
     let [_, _, c] = configs();
@@ -83,7 +83,7 @@ fn a_controller_that_is_lost_while_the_network_is_idle_is_replaced() {
         assert_eq!(world.waiting(), 0);
         let (before, start) = (world.messages, world.now);
         world.run(Duration::from_ps(start) + c.idle * 10, |_| false);
-        // Per time of asking a message to each host and from it to both controllers, and heartbeats.
+        // Each time, a message to each host and from it to both controllers, and heartbeats.
         let asked = 10 * (6 * 3) + 10 * 5 * 2;
         assert!(world.messages - before <= asked + 20, "{} messages", world.messages - before);
         world.dead = true;

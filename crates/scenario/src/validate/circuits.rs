@@ -122,7 +122,7 @@ impl Checked {
         }
         self.tuning(key, c, s);
         self.no_single(key, s);
-        self.signal_frames(&at("signals"), &c.signals);
+        let signals_usable = self.signal_frames(&at("signals"), &c.signals);
         self.out_of_band(key, c.control, "circuits, whose racks send control frames");
         self.probability(&at("control_loss"), c.control_loss);
         self.probability(&at("acknowledgements"), c.acknowledgements);
@@ -168,8 +168,8 @@ impl Checked {
         }
         let Some(fabric) = built(&s.fabric) else { return };
         self.messages_fit(key, c.control, s, c.messages(&fabric), c.period);
-        let (dark, times) = (hybrid.dark.times().most, c.signals.reaction.times());
-        if ![c.control_latency, c.signals.frame_gap, times.off_most, dark].into_iter().all(usable) {
+        let dark = hybrid.dark.times().most;
+        if !(signals_usable && usable(c.control_latency) && usable(dark)) {
             return;
         }
         let needed = c.stop(&fabric, super::mtu(s)) + dark;

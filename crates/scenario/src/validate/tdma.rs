@@ -167,8 +167,8 @@ impl Checked {
         }
     }
 
-    /// Checks how control frames are sent and how hosts react.
-    pub(super) fn signal_frames(&mut self, key: &str, signals: &SignalSpec) {
+    /// Checks how control frames are sent and how hosts react. Returns whether no delay is refused.
+    pub(super) fn signal_frames(&mut self, key: &str, signals: &SignalSpec) -> bool {
         let at = |name: &str| format!("{key}.{name}");
         self.span(&at("frame_gap"), signals.frame_gap, LONGEST_DELAY);
         self.positive_span(&at("hold"), signals.hold, LONGEST_DELAY);
@@ -183,16 +183,17 @@ impl Checked {
                 }
             }
         }
+        let t = signals.reaction.times();
+        let reactions = [t.off_least, t.off_most, t.on_least, t.on_most];
+        [signals.frame_gap, signals.hold].into_iter().chain(reactions).all(usable)
     }
 
     /// Checks that control frames can open and close gates in time.
     fn signals(&mut self, key: &str, slots: &TdmaSpec, signals: &SignalSpec, spread: Duration, f: &FabricSpec) {
         let at = |name: &str| format!("{key}.signals.{name}");
-        self.signal_frames(&format!("{key}.signals"), signals);
+        let are_usable =
+            self.signal_frames(&format!("{key}.signals"), signals) && usable(slots.slot) && usable(slots.guard);
         let times = signals.reaction.times();
-        let spans = [slots.slot, slots.guard, signals.frame_gap, signals.hold];
-        let reactions = [times.off_least, times.off_most, times.on_least, times.on_most];
-        let are_usable = spans.into_iter().chain(reactions).all(usable);
         let Some((frame, line)) = Self::frame(f).filter(|_| are_usable) else { return };
         if signals.hold < slots.slot {
             let message = format!(

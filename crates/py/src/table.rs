@@ -7,8 +7,8 @@ use arrow_array::ffi::FFI_ArrowSchema;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::{Float64Type, Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{
-    Array, ArrayRef, DictionaryArray, Float64Array, Int32Array, Int64Array, RecordBatch, RecordBatchIterator,
-    RecordBatchReader, StringArray, UInt64Array,
+    Array, ArrayRef, DictionaryArray, Int32Array, RecordBatch, RecordBatchIterator, RecordBatchReader, StringArray,
+    UInt64Array,
 };
 use arrow_cast::cast;
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
@@ -22,7 +22,7 @@ use std::fmt::Display;
 use std::path::PathBuf;
 use std::sync::Arc;
 use timeplane_model::printable_line;
-use timeplane_results::{TableFile, TableRows, guarded};
+use timeplane_results::{TableFile, TableRows, guarded, swept_numbers};
 
 /// Rows that a notebook shows.
 const SHOWN: usize = 10;
@@ -57,14 +57,8 @@ impl Label {
 
     /// Numbers if all values are numbers, otherwise texts.
     pub fn point(name: &str, values: &[Option<&str>]) -> Self {
-        fn all<T: std::str::FromStr>(values: &[Option<&str>]) -> Option<Vec<Option<T>>> {
-            values.iter().map(|v| v.map(str::parse).transpose().ok()).collect()
-        }
-        if let Some(numbers) = all::<i64>(values) {
-            return Self::new(name, Arc::new(Int64Array::from(numbers)));
-        }
-        match all::<f64>(values) {
-            Some(numbers) => Self::new(name, Arc::new(Float64Array::from(numbers))),
+        match swept_numbers(values) {
+            Some(numbers) => Self::new(name, numbers),
             None => Self::text(name, values),
         }
     }

@@ -479,9 +479,21 @@ fn traffic_columns() -> Vec<(&'static str, Get)> {
     ]
 }
 
-/// The summaries as a table with one row per run, in their order: key, scheme, swept keys (text),
-/// seed and every number of the summary, then one column of lost packets for each reason. If a run
-/// has lower bounds, a last column `lower_bounds` names their columns, separated by spaces.
+/// The values of a swept key as numbers; `None` if one of them is none. Missing values are null.
+pub fn swept_numbers(values: &[Option<&str>]) -> Option<ArrayRef> {
+    fn all<T: std::str::FromStr>(values: &[Option<&str>]) -> Option<Vec<Option<T>>> {
+        values.iter().map(|v| v.map(str::parse).transpose().ok()).collect()
+    }
+    match all::<i64>(values) {
+        Some(numbers) => Some(Arc::new(Int64Array::from(numbers))),
+        None => Some(Arc::new(Float64Array::from(all::<f64>(values)?))),
+    }
+}
+
+/// The summaries as a table with one row per run, in their order: key, scheme, swept keys (numbers
+/// if all values are numbers, otherwise text), seed and every number of the summary, then one column
+/// of lost packets for each reason. If a run has lower bounds, a last column `lower_bounds` names
+/// their columns, separated by spaces.
 pub fn summary_batch<'a>(runs: impl IntoIterator<Item = (&'a str, &'a RunSummary)>) -> RecordBatch {
     let (keys, runs): (Vec<&str>, Vec<&RunSummary>) = runs.into_iter().unzip();
     let mut fields = Vec::new();
@@ -496,7 +508,8 @@ pub fn summary_batch<'a>(runs: impl IntoIterator<Item = (&'a str, &'a RunSummary
     for key in swept {
         let taken = ["run", "scheme", "seed"].contains(&key.as_str()) || columns().iter().any(|(name, _)| name == key);
         let name = if taken { format!("point.{key}") } else { key.clone() };
-        add(&name, Arc::new(runs.iter().map(|s| s.point.get(key)).collect::<StringArray>()), true);
+        let values: Vec<Option<&str>> = runs.iter().map(|s| s.point.get(key).map(String::as_str)).collect();
+        add(&name, swept_numbers(&values).unwrap_or_else(|| Arc::new(StringArray::from(values))), true);
     }
     add("seed", Arc::new(UInt64Array::from_iter_values(runs.iter().map(|s| s.seed))), false);
     for (name, get) in columns() {
@@ -526,6 +539,7 @@ pub fn summary_batch<'a>(runs: impl IntoIterator<Item = (&'a str, &'a RunSummary
 mod tests {
     use super::*;
     use arrow_array::cast::AsArray;
+    use arrow_schema::DataType;
 
     fn flow(destination: u32, start_ps: i64, fct_ps: Option<i64>, measured: bool) -> FlowRow {
         FlowRow {
@@ -650,6 +664,10 @@ mod tests {
         let schema = batch.schema();
         let names: Vec<_> = schema.fields().iter().take(5).map(|f| f.name().as_str()).collect();
         assert_eq!(names, ["run", "scheme", "point.seed", "a.b", "seed"]);
+        let types: Vec<_> = schema.fields().iter().skip(2).take(2).map(|f| f.data_type().clone()).collect();
+        assert_eq!(types, [DataType::Int64, DataType::Utf8]);
+        let loads = swept_numbers(&[Some("0.5"), None, Some("1")]).expect("numbers");
+        assert_eq!((loads.data_type(), loads.null_count()), (&DataType::Float64, 1));
         let unique: BTreeSet<_> = schema.fields().iter().map(|f| f.name()).collect();
         assert_eq!(unique.len(), schema.fields().len());
     }

@@ -4,11 +4,13 @@ import os
 import signal
 import subprocess
 import sys
+from collections import Counter
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
 import distributed
+import duckdb
 import numpy as np
 import pytest
 
@@ -179,6 +181,21 @@ def test_schedulers_of_this_process_stay_here(file: Path, tmp_path: Path) -> Non
             tp.sweep(scenario, Now(), results=tmp_path)
     finally:
         tp.unregister_scheduler("nobody")
+
+
+def test_a_database_has_a_view_for_each_table(file: Path, tmp_path: Path) -> None:
+    results = whole(file, tmp_path)
+    database = results.to_duckdb()
+    rows = database.sql('SELECT scheme, "workload.poisson.load", seed, count(*) FROM flows GROUP BY ALL').fetchall()
+    counted = Counter(zip(results.flows["scheme"], results.flows["workload.poisson.load"], results.flows["seed"], strict=True))
+    # The other swept key changes with the load at some points.
+    assert {row[:3]: row[3] for row in rows} == counted
+    joined = database.sql("SELECT count(*) FROM flows JOIN summary USING (run) WHERE fct_ps > fct_max_ps").fetchone()
+    assert joined == (0,)
+    assert database.sql("SELECT count(*) FROM queues").fetchone() == (len(results.queues),)
+    # Numbers are numbers in the file, too.
+    types = duckdb.sql(f"DESCRIBE SELECT * FROM '{results.directory}/summary.parquet'").fetchall()
+    assert {name: of for name, of, *_ in types if "." in name} == {"workload.poisson.load": "DOUBLE", "fabric.rate": "VARCHAR"}
 
 
 def test_an_array_has_a_dimension_for_each_key(file: Path, tmp_path: Path) -> None:

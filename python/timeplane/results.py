@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from timeplane import _core
 
 if TYPE_CHECKING:
+    import duckdb
     import xarray as xr
 
     from timeplane._core import Table
@@ -269,6 +270,23 @@ class Results(_Tables):
             unit = str(name).rpartition("_")[2]
             values.attrs |= {"units": {"ps": "ps", "bps": "bit/s", "bytes": "B"}[unit]} if unit in ("ps", "bps", "bytes") else {}
         return dataset
+
+    def to_duckdb(self) -> duckdb.DuckDBPyConnection:
+        """A connection to a database in memory, with a view for each table and for the summary.
+
+        All views start with ``run``, ``scheme``, the swept keys and ``seed``. A query reads its
+        tables from the files, row group by row group. Requires DuckDB.
+
+        >>> results.to_duckdb().sql("SELECT scheme, avg(fct_ps) FROM flows GROUP BY scheme")
+        """
+        import duckdb
+
+        connection = duckdb.connect()
+        for name, value in vars(_Tables).items():
+            if isinstance(value, property):
+                connection.register(name, self.table(name))
+        connection.register("summary", self.summary)
+        return connection
 
     def compare(self, baseline: str | None = None, metrics: Sequence[str] = ()) -> Comparison:
         """Compare with another baseline or other metrics (columns of the summary, as

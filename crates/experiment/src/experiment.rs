@@ -5,7 +5,7 @@ use crate::comparison::{Comparison, ComparisonOptions, Context};
 use crate::driver::{Driver, Prepared, Progress, Pulse, Watch};
 use crate::error::ExperimentError;
 use crate::manifest::{PROGRAM, comparison_bounds, manifest};
-use crate::planned::{PlannedRun, RunInputs, all_inputs, inputs_of};
+use crate::planned::{PlannedRun, RunInputs, all_inputs, inputs_of, seeds};
 use crate::sweep::{Shard, Sweep, Until};
 use std::any::Any;
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Thread;
 use std::time::Duration as Wall;
 use timeplane_results::{
-    Bound, CheckedRuns, Manifest, ManifestRun, PartialRun, ResultsError, RunSummary, Store, place, run_key,
+    Bound, CheckedRuns, Manifest, ManifestRun, PartialRun, ResultsError, RunKeys, RunSummary, Store, place, run_key,
 };
 use timeplane_scenario::{Loaded, Point};
 use timeplane_workload::Source;
@@ -90,15 +90,21 @@ pub(crate) type Error<D> = ExperimentError<<D as Driver>::Error>;
 /// If a sweep names a key that does not exist.
 pub fn plan<D: Driver>(driver: &D, loaded: &Loaded, options: &Options) -> Result<Vec<PlannedRun>, Error<D>> {
     let runs = options.results.join(format!("{}{}", loaded.name(), driver.suffix())).join("runs");
-    let planned = |mut q: RunInputs| {
+    // Most often there are no results yet, and a folder need not be sought for each run.
+    let any_complete = runs.is_dir();
+    let mut all = Vec::new();
+    for RunInputs { point, values, scheme, mut json } in all_inputs(loaded)? {
         if let Some((name, settings)) = driver.settings() {
-            q.json[name] = settings;
+            json[name] = settings;
         }
-        let ManifestRun { key, scheme, point: values, seed } = q.run();
-        let complete = runs.join(&key).is_dir();
-        PlannedRun { point: q.point, values, scheme, seed, key, complete }
-    };
-    Ok(all_inputs(loaded)?.into_iter().map(planned).collect())
+        let keys = RunKeys::new(&json, PROGRAM);
+        all.extend(seeds(loaded).map(|seed| {
+            let key = keys.of(seed);
+            let complete = any_complete && runs.join(&key).is_dir();
+            PlannedRun { point, values: values.clone(), scheme: scheme.clone(), seed, key, complete }
+        }));
+    }
+    Ok(all)
 }
 
 /// Builds the fabrics and reads the files of all points: everything that can be rejected before

@@ -1,11 +1,10 @@
 //! The runs of a scenario and their keys. A key is a hash of everything that the run's result
 //! depends on, so a run with a known key need not be repeated.
 
-use crate::manifest::PROGRAM;
 use indexmap::IndexMap;
 use std::path::Path;
 use timeplane_model::printable_line;
-use timeplane_results::{ManifestRun, run_key};
+use timeplane_results::ManifestRun;
 use timeplane_scenario::{Loaded, Point, Scenario, ScenarioError, Workload};
 use timeplane_workload::chakra_files;
 
@@ -40,26 +39,17 @@ impl PlannedRun {
     }
 }
 
-/// A run before it has a key.
+/// The runs of a scheme at a point, one for each seed, before they have keys.
 #[derive(Clone, Debug)]
 pub(crate) struct RunInputs {
-    /// The number of its point, from 0.
+    /// The number of the point, from 0.
     pub point: usize,
     /// The point's swept values, as text.
     pub values: IndexMap<String, String>,
-    /// The name of its scheme.
+    /// The name of the scheme.
     pub scheme: String,
-    pub seed: u64,
-    /// Everything that its result depends on, except the program.
+    /// Everything that the result of the run with the first seed depends on, except the program.
     pub json: serde_json::Value,
-}
-
-impl RunInputs {
-    /// The run with its key.
-    pub fn run(&self) -> ManifestRun {
-        let Self { scheme, values, seed, .. } = self.clone();
-        ManifestRun { key: run_key(&self.json, seed, PROGRAM), scheme, point: values, seed }
-    }
 }
 
 /// All runs of a scenario in the order of tables: points, schemes, seeds.
@@ -74,10 +64,8 @@ pub(crate) fn all_inputs(loaded: &Loaded) -> Result<Vec<RunInputs>, ScenarioErro
     for (p, point) in loaded.points()?.iter().enumerate() {
         for scheme in point.scenario.scheme.keys() {
             let digest = digest(&point.scenario, scheme, &loaded.base);
-            for seed in seeds(loaded) {
-                let json = with_digest(point, scheme, seed, &digest).expect("a scheme of this scenario");
-                all.push(RunInputs { point: p, values: values(point), scheme: scheme.clone(), seed, json });
-            }
+            let json = with_digest(point, scheme, seeds(loaded).start, &digest).expect("a scheme of this scenario");
+            all.push(RunInputs { point: p, values: values(point), scheme: scheme.clone(), json });
         }
     }
     Ok(all)

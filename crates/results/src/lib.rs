@@ -49,8 +49,10 @@ pub use human::{Quantity, show_relative};
 pub use metric::{Bound, Metric, Scope};
 pub use reader::{Columns, CompleteRun, Folder};
 pub use recorder::{ROW_GROUP_ROWS, Recorder, Table, Tables};
-pub use store::{FORMAT, Manifest, ManifestRun, PartialRun, Store, place, run_key};
-pub use summary::{ControlTotals, Counts, RunFacts, RunSummary, Summarizer, Tally, WindowSummary, summary_batch};
+pub use store::{FORMAT, Manifest, ManifestRun, PartialRun, RunKeys, Store, place, run_key};
+pub use summary::{
+    ControlTotals, Counts, RunFacts, RunSummary, Summarizer, Tally, WindowSummary, summary_batch, swept_numbers,
+};
 pub use table_file::{TableFile, TableRows};
 pub use tables::{
     AirRow, CoflowRow, CollectiveRow, ControlRow, DropRow, FlowRow, LatencyRow, LinkRow, QueueRow, RateRow,

@@ -61,6 +61,37 @@ pub fn run_key(scenario: &Value, seed: u64, program: &str) -> String {
     key
 }
 
+/// Keys of runs that differ by their seeds alone, much faster than [`run_key`] for each.
+#[derive(Clone, Debug)]
+pub struct RunKeys {
+    /// What is hashed, without the seeds.
+    around: [String; 3],
+}
+
+impl RunKeys {
+    /// `scenario` is that of one of the runs, with its seed as `seed`.
+    pub fn new(scenario: &Value, program: &str) -> Self {
+        let mut text = String::new();
+        canonical(scenario, &mut text);
+        // A text does not contain its own hash.
+        let mark = blake3::hash(text.as_bytes()).to_hex().to_string();
+        let mut scenario = scenario.clone();
+        scenario["seed"] = mark.as_str().into();
+        text.clear();
+        canonical(&json!({ "scenario": scenario, "seed": mark, "program": program }), &mut text);
+        let quoted = format!("\"{mark}\"");
+        let mut parts = text.split(&quoted).map(str::to_owned);
+        Self { around: [(); 3].map(|()| parts.next().expect("two seeds")) }
+    }
+
+    /// The key of the run with this seed: that of [`run_key`].
+    pub fn of(&self, seed: u64) -> String {
+        let mut key = blake3::hash(self.around.join(&seed.to_string()).as_bytes()).to_hex().to_string();
+        key.truncate(KEY_LENGTH);
+        key
+    }
+}
+
 /// JSON without spaces, keys in alphabetical order.
 fn canonical(value: &Value, out: &mut String) {
     match value {

@@ -7,7 +7,9 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use timeplane_results::{Bound, FORMAT, Manifest, ManifestRun, Metric, Recorder, ResultsError, Store, place, run_key};
+use timeplane_results::{
+    Bound, FORMAT, Manifest, ManifestRun, Metric, Recorder, ResultsError, RunKeys, Store, place, run_key,
+};
 
 const DONE: &str = "00000000000000aa";
 const HALF: &str = "00000000000000bb";
@@ -372,7 +374,8 @@ fn the_table_of_runs_has_one_row_each_in_the_order_asked_for() {
         "{}",
         lines[0]
     );
-    assert!(lines[1].starts_with("00000000000000bb,dctcp,0.50,8,200,160,"), "{}", lines[1]);
+    // A number, not the text of the manifest.
+    assert!(lines[1].starts_with("00000000000000bb,dctcp,0.5,8,200,160,"), "{}", lines[1]);
     assert!(lines[0].ends_with(",events,dropped_queue_full_packets"));
     assert!(lines[1].ends_with(",123,2"));
     let parquet = fs::read(store.dir().join("summary.parquet")).unwrap();
@@ -392,5 +395,14 @@ fn a_key_names_what_determines_a_run() {
     let other = json!({ "fabric": { "hosts": 9, "rate": "10 Gb/s" }, "scheme": ["a", 1.5, null, true] });
     for different in [run_key(&scenario, 2, "0.1.0"), run_key(&scenario, 1, "0.1.1"), run_key(&other, 1, "0.1.0")] {
         assert_ne!(different, key);
+    }
+}
+#[test]
+fn keys_of_many_seeds_are_those_of_each() {
+    let mut scenario = json!({ "z": "seed", "seed": 5, "files": "\"0\"", "workload": { "seed": 7 } });
+    let keys = RunKeys::new(&scenario, "0.1.0");
+    for seed in [0, 5, 7, u64::MAX] {
+        scenario["seed"] = seed.into();
+        assert_eq!(keys.of(seed), run_key(&scenario, seed, "0.1.0"));
     }
 }

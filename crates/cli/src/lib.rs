@@ -4,6 +4,7 @@
 
 mod bench;
 mod compare;
+mod data;
 mod doctor;
 mod export;
 mod fail;
@@ -67,6 +68,9 @@ enum Command {
     Import(PythonArgs),
     /// Write the flows of a scenario's workload as CSV, for other simulators
     ExportFlows(ExportArgs),
+    /// Write bundled data as files
+    #[command(subcommand)]
+    Data(DataCommand),
     /// Write a timeline of runs for Perfetto: slots or circuits, queues, congestion windows
     ///
     /// The timeline is made from the tables of a results folder. It has queues and windows if the
@@ -260,6 +264,27 @@ struct ExportArgs {
     seed: Option<u64>,
 }
 
+#[derive(Debug, Subcommand)]
+enum DataCommand {
+    /// Write a bundled trace, distribution or matrix as a file, to read or to change
+    ///
+    /// A scenario that names the file gets the same traffic as one that names the data.
+    Export(DataExportArgs),
+}
+
+#[derive(Debug, Args)]
+struct DataExportArgs {
+    /// The data, as `timeplane list data` names it
+    #[arg(value_name = "NAME", value_parser = data::names(), hide_possible_values = true)]
+    name: String,
+    /// The file to write; - prints it [default: its name in the source tree]
+    #[arg(long, short, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Replace an existing file
+    #[arg(long)]
+    force: bool,
+}
+
 #[derive(Debug, Args)]
 struct TraceArgs {
     /// A results folder, such as results/NAME
@@ -362,6 +387,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Import(_) => Err(needs_python("imports")),
         Command::Plot(_) => Err(needs_python("figures")),
         Command::Study(_) => Err(needs_python("studies")),
+        Command::Data(DataCommand::Export(args)) => data::export(&args),
         Command::Trace(args) => trace::trace(&args),
         Command::Dissector => output::data(include_str!("../../../data/wireshark/timeplane.lua")),
         Command::Bench(args) => bench::bench(&args),

@@ -9,7 +9,7 @@ use comfy_table::{ContentArrangement, Table, presets};
 use serde_json::{Value, json};
 use timeplane_results::{Metric, tables};
 use timeplane_schedule::TdmaScheduler;
-use timeplane_workload::{BUNDLED, BundledKind};
+use timeplane_workload::BUNDLED;
 
 /// Kind of names to list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -30,6 +30,10 @@ pub enum What {
     Policies,
     /// Antennas and medium access
     Radio,
+    /// Disciplines, buffers and paths of queues
+    Queues,
+    /// Sets of parameters: TCP, hosts, reactions to signals, dark times
+    Presets,
     /// Bundled traces and distributions
     Data,
     /// Metrics and tables of results
@@ -125,16 +129,16 @@ fn all() -> Vec<List> {
         list(What::Radio, "Antennas (fabric.radio.antenna)", of("AntennaName")),
         list(What::Radio, "Constants of medium access (fabric.radio.mac)", of("MacName")),
         list(What::Radio, "Medium access (fabric.radio.access)", of("Access")),
+        list(What::Queues, "Disciplines (scheme.NAME.nic.discipline)", of("Discipline")),
+        list(What::Queues, "Buffers of switches (fabric.switch.buffer)", of("Buffer")),
+        list(What::Queues, "Queues in front of air links (fabric.radio.queue)", of("AirQueue")),
+        list(What::Queues, "Paths of equal cost (scheme.NAME.ecmp)", of("Ecmp")),
+        list(What::Presets, "Presets of TCP (scheme.NAME.transport.tcp.preset)", of("TcpPreset")),
+        list(What::Presets, "Latencies of hosts (scheme.NAME.host.latency)", of("HostLatency")),
+        list(What::Presets, "Reactions of hosts to signals (scheme.NAME.plan.tdma.signals.reaction)", of("Reaction")),
+        list(What::Presets, "Dark times of circuit switches (fabric.topology.hybrid.dark)", of("DarkTime")),
     ]);
-    let bundled = |b: &timeplane_workload::Bundled| {
-        let kind = match b.kind {
-            BundledKind::Coflows => "workload.coflows.file",
-            BundledKind::Simai => "workload.simai.file",
-            BundledKind::Cdf => "workload.poisson.sizes.cdf",
-            BundledKind::Matrix => "workload.poisson.pattern.matrix.file",
-        };
-        Entry::new(b.name, format!("{} ({kind})", b.about))
-    };
+    let bundled = |b: &timeplane_workload::Bundled| Entry::new(b.name, format!("{} ({})", b.about, b.kind.key()));
     lists.push(list(What::Data, "Bundled data", BUNDLED.iter().map(bundled).collect()));
     let metric = |m: &Metric| Entry::new(m.name(), m.label());
     lists.push(list(What::Results, "Metrics of a run (summary.parquet)", Metric::ALL.iter().map(metric).collect()));

@@ -103,7 +103,8 @@ impl Template {
         // A scenario of the repository has its path there in its comments.
         let own = format!("scenarios/{}.toml", self.name);
         let file = word(&file.to_string_lossy());
-        let text = self.parts.join("\n");
+        // Editors complete and check keys by the schema that this line names.
+        let text = format!("#:schema timeplane.schema.json\n{}", self.parts.join("\n"));
         text.replace(&own, &file).replace("@FILE", &file).replace("@RESULTS", &word(&format!("results/{name}")))
     }
 }
@@ -136,11 +137,12 @@ pub fn new(args: &NewArgs) -> Result<(), Failure> {
     let shown = word(&file.to_string_lossy());
     output::text(&format!("{}: {}\n", file.display(), template.about))?;
     say!("Edit the file, then run `timeplane run {shown}`");
+    say!("Editors complete and check its keys after `timeplane schema > timeplane.schema.json` in its folder");
     Ok(())
 }
 
 /// Writes a new file, or replaces an existing one if `replace` is set.
-fn write(path: &Path, text: &str, replace: bool) -> Result<(), Failure> {
+pub(crate) fn write(path: &Path, text: &str, replace: bool) -> Result<(), Failure> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(!replace).create(replace).truncate(replace);
     let opened = options.open(path);

@@ -4,11 +4,11 @@
 use crate::fail::{self, Failure};
 use crate::{ValidateArgs, output};
 use serde_json::{Value, json};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
 use std::rc::Rc;
 use timeplane_experiment::{ExitCode, PlannedRun, checks};
-use timeplane_model::{Bytes, Duration, Fabric, printable_line};
+use timeplane_model::{Bytes, Duration, Fabric, Rate, printable_line};
 use timeplane_scenario::{Loaded, Pattern, PlanSpec, Point, Scenario, Workload};
 use timeplane_schedule::Schedulers;
 use timeplane_sim::memory;
@@ -115,12 +115,11 @@ pub fn dry_run(loaded: &Loaded, points: &[Point], planned: &[PlannedRun]) -> Res
     line(
         "fabric",
         format!(
-            "{}: {}, {}, {} at {}",
+            "{}: {}, {}, {}",
             scenario.fabric.topology.key(),
             output::count(fabric.hosts(), "host"),
             output::count(fabric.switches() as u64, "switch"),
-            output::count(fabric.links().len() as u64, "link"),
-            scenario.fabric.rate,
+            links(fabric),
         ),
     );
     for (name, own) in scenario.scheme.iter().filter_map(|(name, c)| Some((name, c.fabric.as_ref()?))) {
@@ -158,6 +157,20 @@ pub fn dry_run(loaded: &Loaded, points: &[Point], planned: &[PlannedRun]) -> Res
         line("memory", format!("a run needs {} at least", memory::in_gb(memory)));
     }
     Ok(text)
+}
+
+/// The number of links by rate.
+fn links(fabric: &Fabric) -> String {
+    let mut by_rate = BTreeMap::<Rate, u64>::new();
+    fabric.links().iter().for_each(|l| *by_rate.entry(l.spec.rate).or_default() += 1);
+    let all = output::count(fabric.links().len() as u64, "link");
+    match by_rate.len() {
+        1 => format!("{all} at {}", fabric.links()[0].spec.rate),
+        _ => {
+            let each: Vec<String> = by_rate.iter().map(|(rate, n)| format!("{n} at {rate}")).collect();
+            format!("{all} ({})", each.join(", "))
+        }
+    }
 }
 
 /// The radios of the fabric, and of schemes with flyways.

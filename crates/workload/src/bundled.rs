@@ -15,6 +15,18 @@ pub enum BundledKind {
     Simai,
 }
 
+impl BundledKind {
+    /// The key of a scenario that takes the name of such data, or a file.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Coflows => "workload.coflows.file",
+            Self::Simai => "workload.simai.file",
+            Self::Cdf => "workload.poisson.sizes.cdf",
+            Self::Matrix => "workload.poisson.pattern.matrix.file",
+        }
+    }
+}
+
 /// A bundled file.
 #[derive(Clone, Copy, Debug)]
 pub struct Bundled {

@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 
 /// Inputs between two looks at the clock.
 const ROUND: u32 = 256;
-/// All targets together try inputs for about 20 s of a processor. They are the same in every run,
-/// so more of them would find little more.
-const ORDINARY: u32 = 12;
+/// All targets together try inputs for about 7 s of a processor. They are the same in every run, so
+/// more of them would find little more.
+const ORDINARY: u32 = 4;
 /// No input is longer.
 const LONGEST: usize = 1 << 14;
 

@@ -70,9 +70,15 @@ function overKey(place, data, metric, key, lines) {
   const label = data.labels[metric];
   const logX = !names && x[0] > 0 && x[x.length - 1] / x[0] >= WIDE_AXIS;
   const topY = Math.max(...drawn.flatMap((l) => [...l.y, ...(l.high ?? [])]).filter((v) => v !== null)) * 1.05 || 1;
-  return new Lines(place, `${label} over ${lastPart(key)}, a line per scheme.`, {
+  const chart = new Lines(place, `${label} over ${lastPart(key)}, a line per scheme.`, {
     x, names, logX, logY, topY, lines: drawn, labelX: lastPart(key), labelY: label, showX: show, showY: showOf(metric),
   });
+  const bounds = drawn.flatMap(({ name }) => {
+    const at = texts.filter((text) => cell(name, text)?.lower_bound);
+    return at.length ? [`${name} at ${at.join(", ")}`] : [];
+  });
+  if (bounds.length) place.append(make("p", { class: "quiet" }, `Lower bounds, because flows are unfinished: ${bounds.join("; ")}.`));
+  return chart;
 }
 
 /** A bar per scheme: HTML, which has room for names of any length. */

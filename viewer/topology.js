@@ -6,8 +6,13 @@ import { bytes, percent } from "./format.js";
 import { make } from "./table.js";
 
 const SPACE = "http://www.w3.org/2000/svg";
-const WIDE = 1000;
 const LAYER = 110;
+/** The width if the picture is not shown yet. */
+const UNKNOWN = 1000;
+/** Pixels of a label's character. */
+const CHARACTER = 8;
+/** Every label, or every second one and so on, until they fit. */
+const STEPS = [1, 2, 4, 5, 8, 10, 16, 20, 32, 50, 64, 100, 128, 200, 256, 500, 512];
 
 const draw = (tag, attributes, ...children) => {
   const element = document.createElementNS(SPACE, tag);
@@ -39,8 +44,11 @@ function layers(near, nodes, hosts) {
   return layer.map((l) => Math.max(l, 0));
 }
 
-/** Positions of nodes: hosts in order, switches above the middle of their lower neighbors. */
-function places(wires, nodes, hosts) {
+/**
+ * Positions of nodes on `wide` pixels: hosts in order, switches above the middle of their lower
+ * neighbors. `place` numbers the nodes of a layer, `apart` is their distance.
+ */
+function places(wires, nodes, hosts, wide) {
   const near = Array.from({ length: nodes }, () => []);
   for (const { a, b } of wires) {
     near[a].push(b);
@@ -48,7 +56,7 @@ function places(wires, nodes, hosts) {
   }
   const layer = layers(near, nodes, hosts);
   const depth = Math.max(...layer, 0);
-  const x = new Array(nodes).fill(0);
+  const [x, place, apart] = [0, 0, wide].map((value) => new Array(nodes).fill(value));
   for (let l = 0; l <= depth; l += 1) {
     const here = layer.map((of, node) => [of, node]).filter(([of]) => of === l).map(([, node]) => node);
     const below = (node) => {
@@ -59,9 +67,13 @@ function places(wires, nodes, hosts) {
       const at = new Map(here.map((node) => [node, below(node)]));
       here.sort((m, n) => at.get(m) - at.get(n) || m - n);
     }
-    here.forEach((node, i) => (x[node] = ((i + 0.5) / here.length) * WIDE));
+    here.forEach((node, i) => {
+      apart[node] = wide / here.length;
+      x[node] = (i + 0.5) * apart[node];
+      place[node] = i;
+    });
   }
-  return { x, layer, depth };
+  return { x, layer, depth, place, apart };
 }
 
 /** Name of a node; switches are numbered after hosts. */
@@ -74,6 +86,8 @@ export class Topology {
     this.status = make("p", { class: "status", role: "status" }, "Point at a wire or a node, or move with Tab, to read its traffic.");
     place.append(this.scale, this.picture, this.status);
     onTheme(() => this.links && this.draw(), this.picture);
+    const resized = new ResizeObserver(() => this.links && this.picture.clientWidth !== this.wide && this.draw());
+    resized.observe(this.picture);
   }
 
   /** Show `links` (columns by name) of a run with `hosts` hosts that took `spanPs`. */
@@ -94,7 +108,9 @@ export class Topology {
       pairs.get(key).links.push(i);
     }
     const wires = [...pairs.values()];
-    const { x, layer, depth } = places(wires, nodes, hosts);
+    this.wide = this.picture.clientWidth;
+    const wide = this.wide || UNKNOWN;
+    const { x, layer, depth, place, apart } = places(wires, nodes, hosts, wide);
     const high = (depth + 1) * LAYER;
     const y = (node) => high - (layer[node] + 0.5) * LAYER;
     const load = (i) => links.busy_ps[i] / spanPs;
@@ -113,27 +129,29 @@ export class Topology {
       const thick = Math.min(1 + 7 * most, 8) * (wires.length > 200 ? 0.5 : 1);
       const line = draw("line", { ...ends, stroke: `rgb(${ramp(0.12 + 0.88 * Math.min(most, 1)).join(",")})`, "stroke-width": thick });
       // A wider target for the pointer.
-      const wide = draw("line", { ...ends, class: "wire", stroke: "transparent", "stroke-width": 12, role: "img", ...stop });
-      return draw("g", {}, line, listen(wide, wire.links.map(one).join(". ")));
+      const target = draw("line", { ...ends, class: "wire", stroke: "transparent", "stroke-width": 12, role: "img", ...stop });
+      return draw("g", {}, line, listen(target, wire.links.map(one).join(". ")));
     });
     const out = new Float64Array(nodes);
     links.from.forEach((from, i) => (out[from] += links.sent_bytes[i]));
-    const small = nodes > 100;
+    const label = (node) => (node < hosts ? String(node) : `s${node - hosts}`);
+    // The last node of its kind has the longest label.
+    const longest = (node) => (label(node < hosts ? hosts - 1 : nodes - 1).length + 1) * CHARACTER;
+    const step = (node) => STEPS.find((s) => s * apart[node] >= longest(node)) ?? Infinity;
     const marks = Array.from({ length: nodes }, (_, node) => {
-      const size = small ? 3 : node < hosts ? 9 : 12;
+      const size = Math.max(Math.min(node < hosts ? 9 : 12, 0.42 * apart[node]), 1.5);
       const shape = node < hosts
         ? draw("circle", { cx: x[node], cy: y(node), r: size })
         : draw("rect", { x: x[node] - size, y: y(node) - size, width: 2 * size, height: 2 * size });
       shape.setAttribute("class", "node");
       const group = draw("g", {}, listen(shape, `${name(node)} sent ${bytes(out[node])}`));
-      if (!small) {
+      if (place[node] % step(node) === 0) {
         const below = node < hosts ? size + 18 : -size - 8;
-        const label = node < hosts ? String(node) : `s${node - hosts}`;
-        group.append(draw("text", { x: x[node], y: y(node) + below, "text-anchor": "middle" }, label));
+        group.append(draw("text", { x: x[node], y: y(node) + below, "text-anchor": "middle" }, label(node)));
       }
       return group;
     });
-    const picture = draw("svg", { viewBox: `0 0 ${WIDE} ${high}`, role: "group", "aria-label": "Topology with the load of its links" }, ...lines, ...marks);
+    const picture = draw("svg", { viewBox: `0 0 ${wide} ${high}`, role: "group", "aria-label": "Topology with the load of its links" }, ...lines, ...marks);
     this.picture.replaceChildren(picture);
     const patch = (share) => {
       const one = make("span", { class: "patch" });

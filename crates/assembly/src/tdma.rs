@@ -14,8 +14,8 @@ use timeplane_protocol::{
 use timeplane_scenario::{ControlSpec, TdmaSpec};
 use timeplane_schedule::{Schedulers, SlotParameters};
 
-/// How often an idle network of real hosts is asked for reports, unless a round is longer. Each time
-/// costs the hosts and the controller some wake-ups.
+/// How often an idle network of real hosts is asked for reports, unless a round is longer. Each
+/// time costs the hosts and the controller some wake-ups.
 const SELDOM: Duration = Duration::from_ms(100);
 
 pub(crate) struct Tdma {

@@ -34,10 +34,10 @@ fn has(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok()
 }
 
-/// Removes the `#` in front of TOML; prose has a space after it.
+/// Removes the `#` in front of TOML; prose has a space after it, and the schema's name a colon.
 fn with_more(text: &str) -> String {
     let line = |l: &str| match l.strip_prefix('#') {
-        Some(rest) if !rest.starts_with(' ') && !rest.is_empty() => rest.to_owned(),
+        Some(rest) if !rest.starts_with([' ', ':']) && !rest.is_empty() => rest.to_owned(),
         _ => l.to_owned(),
     };
     text.lines().map(|l| line(l) + "\n").collect()
@@ -137,8 +137,9 @@ fn every_command_has_a_manual_page() {
     let help = folder.timeplane(&["help"]).1;
     let commands = help.lines().skip_while(|l| *l != "Commands:").skip(1).take_while(|l| !l.is_empty());
     let commands = commands.filter(|l| !l.starts_with("     ")).filter_map(|l| l.split_whitespace().next());
+    let of_parts = ["timeplane.1".to_owned(), "timeplane-data-export.1".to_owned()];
     let wanted: BTreeSet<String> =
-        commands.filter(|c| *c != "help").map(|c| format!("timeplane-{c}.1")).chain(["timeplane.1".into()]).collect();
+        commands.filter(|c| *c != "help").map(|c| format!("timeplane-{c}.1")).chain(of_parts).collect();
     let pages = Path::new(&folder.0).join("share/man1");
     let found: BTreeSet<String> =
         std::fs::read_dir(&pages).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();

@@ -151,6 +151,28 @@ def test_times_by_class_are_those_of_the_flows(make):
         tp.plot.times_by_class(results, edges=("20",))
 
 
+def test_unfinished_flows_count_with_the_time_that_they_have_waited(make):
+    mix = tp.Poisson(load=0.6, sizes=tp.Cdf("websearch"))
+    values = {"workload": mix, "window": tp.Window(measure="5 ms", drain="10 us"), "scheme": {"plain": tp.Scheme(transport=tp.Tcp())}, "seeds": 1}
+    results = make(**values).run(results=None)
+    flows = results.flows.to_pandas()
+    flows = flows[flows["measured"]]
+    unfinished = flows["fct_ps"].isna()
+    assert 0 < unfinished.sum() < len(flows)
+    axes = tp.plot.times_by_class(results, edges=("1 kB", "1 GB"))
+    (bar,) = axes.patches
+    waited = results.summary["simulated_ps"][0] - flows["start_ps"]
+    times = flows["fct_ps"].where(~unfinished, waited)
+    scale = {"us": 1e-6, "ms": 1e-9, "s": 1e-12}[axes.get_ylabel().rpartition("(")[2].rstrip(")")]
+    np.testing.assert_allclose(bar.get_height(), times.mean() * scale)
+    assert bar.get_hatch() and times.mean() > flows["fct_ps"].mean()
+    # The summary has the same mean, and says that it is a bound.
+    np.testing.assert_allclose(results.summary["fct_mean_ps"][0], times.mean())
+    assert "fct_mean_ps" in results.summary["lower_bounds"][0].split()
+    axes = tp.plot.slowdown_by_size(results)
+    assert next(line.get_label() for line in axes.get_lines()) == "plain (lower bound)"
+
+
 @pytest.mark.parametrize(
     ("figure", "options"),
     [

@@ -13,6 +13,7 @@ from timeplane.plot._style import (
     TIMES,
     axes_or_new,
     band,
+    ends_of,
     interval,
     largest_unit,
     log_ticks,
@@ -45,9 +46,9 @@ def times_by_class(
     """Draw completion times by class of size: a group of bars per class, a bar per scheme.
 
     ``edges`` divide the sizes: a flow of exactly an edge is in the class below. The default classes
-    are those of pFabric (SIGCOMM 2013, section 5). ``statistic`` is ``"mean"`` or a percentile. It
-    is over finished flows; a hatched bar leaves out unfinished ones. The axis is logarithmic, as
-    classes differ by orders of magnitude.
+    are those of pFabric (SIGCOMM 2013, section 5). ``statistic`` is ``"mean"`` or a percentile.
+    Unfinished flows count with the time that they have waited, as in summaries: a hatched bar is a
+    lower bound. The axis is logarithmic, as classes differ by orders of magnitude.
     """
     if table not in _TIMES_OF:
         raise ValueError(f"`{table}` has no completion times: expected {' or '.join(_TIMES_OF)}")
@@ -60,27 +61,26 @@ def times_by_class(
     values: dict[str, np.ndarray] = {}
     unfinished: dict[str, np.ndarray] = {}
     counts = np.zeros(classes, dtype=int)
+    ends = ends_of(results)
     for scheme, runs in runs_by_scheme(results, point, schemes).items():
         values[scheme], unfinished[scheme] = np.full((len(runs), classes), np.nan), np.zeros(classes, dtype=bool)
         for row, run in zip(values[scheme], runs, strict=True):
             rows = run.table(table)
             measured = rows["measured"]
             times, sizes = rows[column].astype(float)[measured], rows["size_bytes"].astype(float)[measured]
+            waits = np.isnan(times)
+            times = np.where(waits, np.maximum(ends[run.key] - rows["start_ps"][measured], 0.0), times)
             of = np.searchsorted(limits, sizes, side="left")
             counts += np.bincount(of, minlength=classes)
             for k in range(classes):
-                mine = times[of == k]
-                finished = mine[~np.isnan(mine)]
-                unfinished[scheme][k] |= finished.size < mine.size
-                if finished.size:
-                    row[k] = reduce(finished)
+                unfinished[scheme][k] |= waits[of == k].any()
+                if (of == k).any():
+                    row[k] = reduce(times[of == k])
     if not counts.any():
         raise ValueError(f"the table {table} has no measured row")
     shown = [k for k in range(classes) if counts[k]]
     names = [f"up to {edges[0]}", *(f"{a} to {b}" for a, b in pairwise(edges)), f"over {edges[-1]}"]
     known = np.concatenate([v[:, shown].ravel() for v in values.values()])
-    if np.isnan(known).all():
-        raise ValueError(f"no measured row of the table {table} has a {column}")
     unit, factor = largest_unit(TIMES, float(np.nanmedian(known)))
     axes = axes_or_new(axes)
     width = 0.8 / len(values)

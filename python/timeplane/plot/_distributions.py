@@ -12,6 +12,7 @@ from timeplane.plot._style import (
     TIMES,
     axes_or_new,
     draw_curves,
+    ends_of,
     largest_unit,
     log_ticks,
     look_of,
@@ -100,23 +101,29 @@ def slowdown_by_size(
     statistic: str | float = 99.0,
     bins: int = 8,
 ) -> Axes:
-    """Draw the slowdown of finished flows over flow size.
+    """Draw the slowdown of flows over flow size.
 
     Slowdown is the completion time relative to an empty network. ``statistic`` is a percentile or
     ``"mean"``. Sizes are divided into ``bins`` of about as many flows each, drawn at the geometric
-    mean of their sizes.
+    mean of their sizes. Unfinished flows count with the time that they have waited, as in
+    summaries. The legend then calls the scheme's line a lower bound.
     """
     reduce, name = statistic_of(statistic)
     data: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
+    ends, bounds = ends_of(results), set()
     for scheme, runs in runs_by_scheme(results, point, schemes).items():
         for run in runs:
             flows = run.flows
             size, fct, ideal = flows["size_bytes"].astype(float), flows["fct_ps"].astype(float), flows["ideal_ps"]
-            use = flows["measured"] & ~np.isnan(fct) & (ideal > 0)
+            use = flows["measured"] & (ideal > 0)
+            waits = np.isnan(fct)
+            fct = np.where(waits, np.maximum(ends[run.key] - flows["start_ps"], 0.0), fct)
+            if (waits & use).any():
+                bounds.add(scheme)
             data.setdefault(scheme, []).append((size[use], fct[use] / ideal[use]))
     sizes = np.concatenate([s for runs in data.values() for s, _ in runs])
     if not sizes.size:
-        raise ValueError("no measured flow finished")
+        raise ValueError("no flow is measured")
     edges = np.unique(np.quantile(sizes, np.linspace(0, 1, bins + 1)))
     count = max(1, len(edges) - 1)
     place = lambda s: np.clip(np.searchsorted(edges, s, side="right") - 1, 0, count - 1)
@@ -133,8 +140,9 @@ def slowdown_by_size(
                     row[b] = reduce(slowdown[bin_of == b])
             some = ~np.isnan(centers) & ~np.all(np.isnan(curves), axis=0)
             # No flow is faster than in an empty network.
+            label = f"{scheme} (lower bound)" if scheme in bounds else scheme
             draw_curves(
-                axes, centers[some] / factor, curves[:, some], scheme, look_of(results, scheme), limits=(1.0, np.inf), logarithmic=True
+                axes, centers[some] / factor, curves[:, some], label, look_of(results, scheme), limits=(1.0, np.inf), logarithmic=True
             )
         axes.set_yscale("log")
         if count > 1:

@@ -161,6 +161,12 @@ def runs_by_scheme(
     return groups
 
 
+def ends_of(results: Results) -> dict[str, float]:
+    """When each run ended, in picoseconds, by key: unfinished flows have waited until then."""
+    summary = results.summary
+    return dict(zip(summary["run"], summary["simulated_ps"].astype(float), strict=True))
+
+
 def look_of(results: Results, name: str) -> dict[str, Any]:
     """Color, line and marker of a scheme, the same in all figures of these results."""
     i = results.schemes.index(name)

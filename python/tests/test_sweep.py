@@ -186,15 +186,15 @@ def test_schedulers_of_this_process_stay_here(file: Path, tmp_path: Path) -> Non
 def test_a_database_has_a_view_for_each_table(file: Path, tmp_path: Path) -> None:
     results = whole(file, tmp_path)
     database = results.to_duckdb()
-    rows = database.sql('SELECT scheme, "workload.poisson.load", seed, count(*) FROM flows GROUP BY ALL').fetchall()
+    rows = database.execute('SELECT scheme, "workload.poisson.load", seed, count(*) FROM flows GROUP BY ALL').fetchall()
     counted = Counter(zip(results.flows["scheme"], results.flows["workload.poisson.load"], results.flows["seed"], strict=True))
     # The other swept key changes with the load at some points.
     assert {row[:3]: row[3] for row in rows} == counted
-    joined = database.sql("SELECT count(*) FROM flows JOIN summary USING (run) WHERE fct_ps > fct_max_ps").fetchone()
+    joined = database.execute("SELECT count(*) FROM flows JOIN summary USING (run) WHERE fct_ps > fct_max_ps").fetchone()
     assert joined == (0,)
-    assert database.sql("SELECT count(*) FROM queues").fetchone() == (len(results.queues),)
+    assert database.execute("SELECT count(*) FROM queues").fetchone() == (len(results.queues),)
     # Numbers are numbers in the file, too.
-    types = duckdb.sql(f"DESCRIBE SELECT * FROM '{results.directory}/summary.parquet'").fetchall()
+    types = duckdb.execute(f"DESCRIBE SELECT * FROM '{results.directory}/summary.parquet'").fetchall()
     assert {name: of for name, of, *_ in types if "." in name} == {"workload.poisson.load": "DOUBLE", "fabric.rate": "VARCHAR"}
 
 

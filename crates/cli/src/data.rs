@@ -1,4 +1,5 @@
 //! `data export`: a bundled trace, distribution or matrix as a file, to read or to change.
+//! A scenario that names the file gets the same traffic as one that names the data.
 
 use crate::fail::Failure;
 use crate::new::write;

@@ -170,7 +170,8 @@ impl HostAgent {
     /// When it reports without being asked.
     fn unasked(&self, now: Time) -> Time {
         let longer = self.config.reporting.after_idle.filter(|_| self.idle).unwrap_or_default();
-        now.saturating_add(self.config.fallback + longer)
+        // A controller's message has both.
+        now.saturating_add(self.config.fallback).saturating_add(longer)
     }
 
     fn read(&self) -> Output {

@@ -274,3 +274,14 @@ fn a_host_that_is_asked_seldom_reports_the_first_data_at_once() {
     reads(&mut host, Input::Backlog(Backlog::default()));
     assert_eq!(reads(&mut host, Input::Changed), 1);
 }
+
+#[test]
+fn a_host_bears_the_longest_times_that_a_controller_can_name() {
+    let longest = Duration::from_ps(i64::MAX);
+    let reporting = Reporting { after_idle: Some(longest), ..Reporting::default() };
+    let config =
+        HostConfig { host: HostId(0), epoch: 0, start: Time::ZERO, fallback: longest, reporting, signals: None };
+    let mut host = HostAgent::new(config);
+    host.handle(Time::ZERO, Input::Due, &mut Vec::new());
+    assert_eq!(host.deadline(), Some(Time::MAX));
+}

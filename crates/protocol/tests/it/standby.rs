@@ -196,6 +196,7 @@ fn controllers_that_are_cut_off_from_each_other_do_not_plan_at_once() {
 /// still sends frames.
 #[test]
 fn a_deaf_controller_is_not_obeyed() {
+    let mut refused = 0;
     for c in configs() {
         let mut world = World::new(6, c);
         world.two_controllers(takeover(&c));
@@ -210,7 +211,9 @@ fn a_deaf_controller_is_not_obeyed() {
         world.run_until_empty(Duration::from_secs(3));
         assert!(world.overlaps().is_empty());
         assert!(world.events.iter().any(|e| matches!(e, Event::FewHosts { heard: 0, .. })), "it steps back");
+        refused += world.counted(|h| h.stale);
     }
+    assert!(refused > 0, "it is heard after its successor");
 }
 
 /// A controller yields when a host reports that it obeys another one. It leads again, with a higher

@@ -251,8 +251,7 @@ fn flips() {
             // Pages are before the metadata, whose texts are long.
             let in_page = at < whole.len() / 3;
             let draw = in_page || at % 16 == 0;
-            let masks = if in_page && at % 4 == 0 { 3 } else { 1 };
-            for mask in [0xff, 1 << (at % 8), 0x80].into_iter().take(masks) {
+            for mask in [0xff, 1 << (at % 8), 0x80].into_iter().take(if in_page { 3 } else { 1 }) {
                 let mut bytes = whole.clone();
                 bytes[at] ^= mask;
                 fs::write(&path, bytes).unwrap();

@@ -397,6 +397,7 @@ fn a_key_names_what_determines_a_run() {
         assert_ne!(different, key);
     }
 }
+
 #[test]
 fn keys_of_many_seeds_are_those_of_each() {
     let mut scenario = json!({ "z": "seed", "seed": 5, "files": "\"0\"", "workload": { "seed": 7 } });

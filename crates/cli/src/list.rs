@@ -169,6 +169,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn no_list_is_empty_and_every_entry_says_what_it_is() {
+        for list in all() {
+            assert!(!list.entries.is_empty(), "{}", list.title);
+            assert!(list.entries.iter().all(|e| !e.name.is_empty() && !e.about.is_empty()), "{}", list.title);
+        }
+    }
+
+    #[test]
     fn every_algorithm_has_a_source_and_its_departures_in_a_line() {
         let algorithms = |l: &List| l.what == What::Schedulers || l.title.starts_with("Flyway policies");
         for list in all().iter().filter(|l| algorithms(l)) {

@@ -37,8 +37,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("format", choices=list(FORMATS), metavar="format", help="one of the formats below")
     parser.add_argument("flows", type=Path, help="the file of the flows")
     parser.add_argument("--topology", type=Path, metavar="FILE", help="hpcc, htsim: the file of the network")
-    parser.add_argument("--rate", metavar="RATE", help="htsim, table: the rate of the hosts' links, if there is no topology [default of .cm: '100 Gb/s']")
-    parser.add_argument("--hosts", type=int, metavar="N", help="htsim, table: the number of hosts, if there is no topology [default: up to the last one with a flow]")
+    parser.add_argument("--rate", metavar="RATE", help="htsim, table: the rate of the hosts' links without a topology [default of .cm: '100 Gb/s']")
+    parser.add_argument("--hosts", type=int, metavar="N", help="htsim, table: the number of hosts without a topology [default: up to the last one with a flow]")
     parser.add_argument(
         "--columns", type=_columns, metavar="PART=COLUMN,..",
         help="table: the columns of start, source, destination, size and coflow; `start=t:ms` has a unit, the default is s and B",
@@ -53,17 +53,13 @@ def main(arguments: Sequence[str]) -> int:
     parser = _parser()
     try:
         given = parser.parse_args(arguments)
-        for option in ("topology", "rate", "hosts", "columns"):
-            if getattr(given, option) is not None and option not in FORMATS[given.format].TAKES:
-                takers = [name for name, module in FORMATS.items() if option in module.TAKES]
-                parser.error(f"--{option} is for {' and '.join(takers)}, not for {given.format}")
     except SystemExit as exit_:
         return int(exit_.code or 0)
     out = given.out or Path(f"{given.flows.stem}.toml")
     try:
         imported = read(given.format, given.flows, topology=given.topology, hosts=given.hosts, rate=given.rate, columns=given.columns)
         written = write(imported, out, force=given.force)
-    except TimeplaneError as error:
+    except (TimeplaneError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except OSError as error:

@@ -65,10 +65,10 @@ def read(path: Path, losses: Losses) -> Network:
             raise place.error(f"`{shown(words[0])}`", f"one of {', '.join(_KEYS) if tier else 'nodes, tiers, podsize and tier'}")
     for key in ("nodes", "tiers", "podsize"):
         if key not in header:
-            raise Place(path).error(f"there is no `{key}`", "nodes, tiers and podsize before the first tier")
+            raise Place(path).error(f"no `{key}`", "nodes, tiers and podsize before the first tier")
     for number in range(header["tiers"]):
         if number not in tiers:
-            raise Place(path).error(f"there is no tier {number}", f"tiers 0 to {header['tiers'] - 1}")
+            raise Place(path).error(f"no tier {number}", f"tiers 0 to {header['tiers'] - 1}")
     for number in range(header["tiers"], 3):
         if number in tiers:
             raise tiers[number].place.error(f"tier {number} of {header['tiers']}", f"tiers 0 to {header['tiers'] - 1}")

@@ -24,7 +24,7 @@ class Options:
     def bps(self, place: Place) -> int:
         """The rate in bit/s."""
         if self.rate is None:
-            raise place.error("there is no topology", "the rate of the hosts' links, such as `--rate '100 Gb/s'`")
+            raise place.error("no topology", "the rate of the hosts' links, such as `--rate '100 Gb/s'`")
         value = Place("--rate").quantity(self.rate, "the rate", RATE)
         if value.denominator != 1 or value < 1:
             raise Place("--rate").error(f"the rate is `{self.rate}`", "whole bit/s")
@@ -38,4 +38,4 @@ class Options:
         hosts = max(used, 2) if self.hosts is None else self.hosts
         if not max(used, 2) <= hosts <= MOST_HOSTS:
             raise Place("--hosts").error(f"the number of hosts is {hosts:,}", f"{max(used, 2):,} to {MOST_HOSTS:,}")
-        return one_switch(hosts, self.bps(place)), f"one switch with {hosts:,} hosts, whose links take 1 us: there is no topology"
+        return one_switch(hosts, self.bps(place)), f"without a topology, one switch with {hosts:,} hosts, and 1 us per link"

@@ -115,7 +115,7 @@ def read_flow_list(path: str | os.PathLike[str]) -> list[Flow]:
     rows = csv.reader(read_text(path).splitlines())
     header = [name.strip() for name in next(rows, [])]
     if missing := [name for name in _COLUMNS if name not in header]:
-        raise Place(path, 1).error(f"there is no column `{missing[0]}`", f"the columns {', '.join(_COLUMNS)}")
+        raise Place(path, 1).error(f"no column `{missing[0]}`", f"the columns {', '.join(_COLUMNS)}")
     flows = []
     for row in rows:
         place = Place(path, rows.line_num)

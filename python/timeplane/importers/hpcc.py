@@ -26,7 +26,7 @@ def read(flows: Path, options: Options) -> Imported:
     Raises :class:`FormatError` for hosts with several links, sizes of 0, and files that end early.
     """
     if options.topology is None:
-        raise Place(flows).error("there is no topology", "its file, as `--topology FILE`")
+        raise Place(flows).error("no topology", "its file, as `--topology FILE`")
     losses = Losses()
     network, numbers = _topology(options.topology, losses)
     read = _flows(flows, numbers, network.hosts + network.switches, losses)
@@ -51,7 +51,7 @@ def _topology(path: Path, losses: Losses) -> tuple[Network, dict[int, int]]:
         place, (word,) = words.take(1, f"the numbers of {count:,} switches")
         node = place.whole(word, "a switch", 0, nodes - 1)
         if node in switches:
-            raise place.error(f"switch {node} is there twice", "each switch once")
+            raise place.error(f"switch {node} twice", "each switch once")
         switches[node] = hosts + len(switches)
     numbers = {node: host for host, node in enumerate(n for n in range(nodes) if n not in switches)}
     wires: list[Wire] = []

@@ -123,7 +123,7 @@ def _matrix(path: Path, text: str, options: Options) -> Imported:
         if said != found:
             raise place.error(f"`{key} {said}`, and there are {found:,} of them", "the same number")
     if "Nodes" not in made.header or not made.connections:
-        raise Place(path).error("there are no connections, or no `Nodes`", "`Nodes N`, `Connections N` and connections")
+        raise Place(path).error("no connections, or no `Nodes`", "`Nodes N`, `Connections N` and connections")
     place, nodes = made.header["Nodes"]
     for one in made.connections:
         if max(one.source, one.destination) >= nodes:

@@ -59,7 +59,7 @@ def read(path: Path, options: Options) -> Imported:
     except csv.Error as error:
         raise place.error(f"damaged CSV ({error})", "a table of flows") from None
     if not cells:
-        raise place.error("there are no flows", "a header, and a line for each flow")
+        raise place.error("no flows", "a header, and a line for each flow")
     hosts, names = _hosts(cells)
     for place, cell in cells:
         flows.append(_flow(place, cell, columns, hosts, lost))
@@ -86,9 +86,9 @@ def _columns(place: Place, header: list[str], given: Mapping[str, str]) -> dict[
             if part == "coflow" and part not in given:
                 continue
             said = ", ".join(f"`{shown(one)}`" for one in header[:12])
-            raise place.error(f"there is no column `{shown(name)}` for the {part}", f"one of {said}; `--columns {part}=NAME` names another one")
+            raise place.error(f"no column `{shown(name)}` for the {part}", f"one of {said}; `--columns {part}=NAME` names another one")
         if header.count(name) > 1:
-            raise place.error(f"the column `{shown(name)}` is there {header.count(name)} times", "each column once")
+            raise place.error(f"the column `{shown(name)}` {header.count(name)} times", "each column once")
         found[part] = header.index(name), unit or usual
     return found
 

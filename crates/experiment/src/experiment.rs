@@ -90,7 +90,7 @@ pub(crate) type Error<D> = ExperimentError<<D as Driver>::Error>;
 /// If a sweep names a key that does not exist.
 pub fn plan<D: Driver>(driver: &D, loaded: &Loaded, options: &Options) -> Result<Vec<PlannedRun>, Error<D>> {
     let runs = options.results.join(format!("{}{}", loaded.name(), driver.suffix())).join("runs");
-    // Most often there are no results yet, and a folder need not be sought for each run.
+    // Without this folder no run is complete, and none needs to be looked for.
     let any_complete = runs.is_dir();
     let mut all = Vec::new();
     for RunInputs { point, values, scheme, mut json } in all_inputs(loaded)? {

@@ -8,11 +8,13 @@ import time
 import warnings
 import weakref
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Self
 
 from timeplane import _core, _schedulers
 from timeplane._errors import Issue, ScenarioWarning
 from timeplane._progress import Progress, bar_for
+from timeplane._storage import Upload, is_address
 
 if TYPE_CHECKING:
     from timeplane.results import Results
@@ -52,12 +54,14 @@ class _Folder:
         weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
-def _place(results: str | os.PathLike[str] | None) -> tuple[str, _Folder | None]:
-    """The folder of results, and its owner if it is temporary."""
-    if results is not None:
-        return os.fspath(results), None
+def _place(
+    results: str | os.PathLike[str] | None, loaded: _core.Loaded, until: str | None
+) -> tuple[str, _Folder | None, Upload | None]:
+    """The folder of results, its owner if it is temporary, and what copies it to an address."""
+    if results is not None and not is_address(results):
+        return os.fspath(results), None, None
     folder = _Folder()
-    return folder.path, folder
+    return folder.path, folder, None if results is None else Upload(results, folder.path, loaded, until)
 
 
 class Runnable:
@@ -145,8 +149,10 @@ class Runnable:
         jobs:
             Number of concurrent runs; by default one per processor.
         results:
-            The parent of this scenario's folder ``NAME``. ``None`` is a temporary folder that is
-            removed with the last reference to the results.
+            The parent of this scenario's folder ``NAME``, or its address, such as
+            ``"s3://bucket/results"``. ``None`` is a temporary folder that is removed with the last
+            reference to the results. An address requires fsspec and the package of its storage.
+            Runs are written to a temporary folder, and copied when they are complete.
         progress:
             ``True`` for a progress line on stderr, ``False`` for none, or a callable that gets a
             :class:`Progress` a few times a second. By default terminals have a line, and notebooks
@@ -164,16 +170,19 @@ class Runnable:
             jobs = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         elif jobs < 1:
             raise ValueError(f"jobs is {jobs}: expected at least 1")
-        root, folder = _place(results)
+        root, folder, upload = _place(results, loaded, until)
         bar = bar_for(progress)
         call = bar or (progress if callable(progress) else None)
         begin = time.monotonic()
         tell = None
         if call is not None:
             tell = lambda *values: call(Progress._make((*values, time.monotonic() - begin)))
+        if upload:
+            tell = upload.telling(tell)
         try:
-            core, comparison = _core.run(loaded, jobs, root, tell, _schedulers.registered(), folder, until)
+            with upload or nullcontext():
+                core, comparison = _core.run(loaded, jobs, root, tell, _schedulers.registered(), folder, until)
         finally:
             if bar:
                 bar.close()
-        return Results(core, Comparison(comparison))
+        return Results(core, Comparison(comparison), upload.address.url if upload else None)

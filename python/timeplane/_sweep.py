@@ -6,17 +6,19 @@ import argparse
 import errno
 import os
 import sys
-import tempfile
 import time
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor, wait
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from timeplane import _core, _schedulers
 from timeplane._errors import RunError, ScenarioWarning
 from timeplane._progress import Progress, bar_for
 from timeplane._run import Runnable, _place
+from timeplane._scratch import scratch
+from timeplane._storage import Upload, is_address
 
 if TYPE_CHECKING:
     from timeplane.results import Results
@@ -61,7 +63,7 @@ def _run(task: tuple[Any, ...]) -> _Files:
 
 
 def _run_in(folder: str | None, task: tuple[Any, ...]) -> _Files:
-    with tempfile.TemporaryDirectory(prefix="timeplane-", dir=folder) as root:
+    with scratch(folder) as root:
         return _core.run_elsewhere(*task, root)  # type: ignore[call-arg] # a task has six values
 
 
@@ -90,8 +92,9 @@ def sweep(
         A :class:`concurrent.futures.Executor` of processes, such as Dask's; ``None``: threads of
         this process.
     results:
-        The parent of this scenario's folder ``NAME``. ``None`` is a temporary folder that is
-        removed with the last reference to the results. Only this process writes there.
+        The parent of this scenario's folder ``NAME``, or its address, as in :meth:`Scenario.run
+        <timeplane.Scenario.run>`. ``None`` is a temporary folder that is removed with the last
+        reference to the results. Only this process writes there.
     until:
         End each point at the seed where a metric is known for all schemes. ``"fct_mean=5%"`` is
         known when half of the 95 % interval of its mean over seeds is at most 5 % of the mean.
@@ -121,15 +124,34 @@ def sweep(
             raise ValueError(f"the scheduler {name!r} is written in Python and known only in this process: sweep without an executor")
     for issue in loaded.validate([]):
         warnings.warn(str(issue), ScenarioWarning, stacklevel=2)
-    root, folder = _place(results)
+    root, folder, upload = _place(results, loaded, until)
     bar = bar_for(progress)
     tell = bar or (progress if callable(progress) else None)
+    try:
+        with upload or nullcontext():
+            found, comparison = _swept(executor, _core.Sweep(loaded, root, until), at_once, tell, upload, folder)
+    finally:
+        if bar:
+            bar.close()
+    return Results(found, Comparison(comparison), upload.address.url if upload else None)
+
+
+def _swept(
+    executor: Executor,
+    core: _core.Sweep,
+    at_once: int | None,
+    tell: Callable[[Progress], object] | None,
+    upload: Upload | None,
+    folder: object | None,
+) -> tuple[_core.Results, _core.Comparison]:
+    """Run what is missing."""
     begin = time.monotonic()
-    core = _core.Sweep(loaded, root, until)
     workers = _Workers(executor)
     done = core.cached
 
     def shown() -> None:
+        if upload:
+            upload.check()
         if tell is not None:
             now = time.monotonic()
             left = core.left(now, workers.count or os.cpu_count() or 1)
@@ -144,12 +166,9 @@ def sweep(
         while core.wave(at_once or workers.count or os.cpu_count() or 1):
             shown()
             _wave(executor, core, workers, saved)
-        found, comparison = core.conclude(True, folder)
+        return core.conclude(True, folder)
     finally:
         core.close()
-        if bar:
-            bar.close()
-    return Results(found, Comparison(comparison))
 
 
 class _Workers:
@@ -256,6 +275,9 @@ def command(arguments: Sequence[str]) -> int:
     rest = list(arguments)
     at = next(i for i, a in enumerate(rest) if a.partition("=")[0] == "--dask")
     del rest[at : at + (1 if "=" in rest[at] else 2)]
+    if is_address(args.results):
+        print(f"error: `--results {args.results}`: expected a folder. In Python, `tp.sweep` writes to addresses", file=sys.stderr)
+        return 2
     if not args.dry_run:
         try:
             from distributed import Client

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from timeplane import _core
+from timeplane._run import _Folder
+from timeplane._storage import download, is_address
 
 if TYPE_CHECKING:
     import duckdb
@@ -181,7 +183,8 @@ class Comparison:
 class Results(_Tables):
     """All complete runs of a scenario.
 
-    A pickle names the folder, and reads it again: on another machine, it has to be there, too.
+    A pickle names the folder, and reads it again: on another machine, it has to be there, too. For
+    results at an address, it names the address.
     ``print(results)`` and the last line of a notebook's cell show the comparison. Tables
     (:attr:`flows`, :attr:`coflows`, ...) hold the rows of all runs; tables of :attr:`runs` hold the
     rows of one.
@@ -192,23 +195,32 @@ class Results(_Tables):
 
     comparison: Comparison
 
-    def __init__(self, core: _core.Results, comparison: Comparison | None = None) -> None:
+    def __init__(self, core: _core.Results, comparison: Comparison | None = None, address: str | None = None) -> None:
         self._core = core
+        self._address = address
         self.comparison = comparison or Comparison(core.compare())
 
     @classmethod
     def open(cls, directory: str | os.PathLike[str]) -> Results:
-        """Open a folder of results, such as ``results/fb2010``."""
-        return cls(_core.Results.open(os.fspath(directory)))
+        """Open a folder of results, such as ``results/fb2010`` or ``s3://bucket/results/fb2010``.
+
+        From an address, the complete runs of its manifest are copied to a temporary folder, with
+        all files, because their digests are checked. It requires fsspec and the package of the
+        storage, for example s3fs.
+        """
+        if not is_address(directory):
+            return cls(_core.Results.open(os.fspath(directory)))
+        folder = _Folder()
+        return cls(_core.Results.open(download(directory, folder.path), folder), address=directory)
 
     def __reduce__(self) -> tuple[Any, tuple[str]]:
         # Who unpickles it reads the folder again. A temporary one has to be there still.
-        return Results.open, (os.path.abspath(self.directory),)
+        return Results.open, (self._address or os.path.abspath(self.directory),)
 
     @property
     def directory(self) -> str:
         """The folder; a temporary one is removed with the last reference to the results and their
-        tables.
+        tables. For results at an address, this is the copy on this machine.
         """
         return os.fspath(self._core.directory)
 

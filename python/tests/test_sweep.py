@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -15,7 +16,7 @@ import numpy as np
 import pytest
 
 import timeplane as tp
-from timeplane import _sweep
+from timeplane import _scratch, _sweep
 
 TEXT = """
 name = "sweep"
@@ -61,7 +62,7 @@ def test_processes_leave_what_threads_leave(file: Path, tmp_path: Path) -> None:
 def test_a_dask_worker_that_is_killed_changes_no_byte(file: Path, tmp_path: Path) -> None:
     killed: list[int] = []
     with (
-        distributed.LocalCluster(2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50) as cluster,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50) as cluster,
         distributed.Client(cluster) as client,
     ):
         pids = list(client.run(os.getpid).values())
@@ -78,7 +79,7 @@ def test_a_dask_worker_that_is_killed_changes_no_byte(file: Path, tmp_path: Path
 
 
 def test_the_command_sweeps_on_dask(file: Path, tmp_path: Path) -> None:
-    with distributed.LocalCluster(1, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50) as cluster:
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50) as cluster:
         command = [sys.executable, "-m", "timeplane", "sweep", str(file), "--set", "seeds=2", "--results", str(tmp_path / "command"), "--json"]
         done = subprocess.run([*command, "--dask", cluster.scheduler_address], capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
@@ -122,6 +123,58 @@ class Few(Now):
         return super().submit(f, *args, **kwargs)
 
 
+class KilledWorker(Exception):
+    """Dask's, by its name."""
+
+
+class Killing(Few):
+    """Its workers die with the tasks of some runs."""
+
+    def __init__(self, dies: Callable[[list[str]], bool]) -> None:
+        super().__init__()
+        self.dies = dies
+
+    def submit(self, f, /, *args, **kwargs):  # type: ignore[no-untyped-def]
+        if not self.dies([task[-1] for task in args[1]]):
+            return super().submit(f, *args, **kwargs)
+        self.batches.append(len(args[1]))
+        future: Future = Future()
+        future.set_exception(KilledWorker())
+        return future
+
+
+def test_batches_that_are_given_up_are_sent_again(file: Path, tmp_path: Path) -> None:
+    alone: Counter[str] = Counter()
+
+    def dies(keys: list[str]) -> bool:
+        if len(keys) > 1:
+            return True
+        alone.update(keys)
+        return alone[keys[0]] == 1 and int(keys[0], 16) % 2 == 0
+
+    executor = Killing(dies)
+    results = tp.sweep(file, executor, results=tmp_path / "killing")
+    assert max(executor.batches) > 1
+    assert files(results.directory) == files(whole(file, tmp_path).directory)
+
+
+def test_a_run_that_kills_its_workers_ends_the_sweep_alone(file: Path, tmp_path: Path) -> None:
+    whole_keys = {run.key: run for run in whole(file, tmp_path).runs}
+    bad = next(run for run in whole_keys.values() if run.scheme_name == "slots" and run.seed == 5)
+    tried: list[list[str]] = []
+
+    def dies(keys: list[str]) -> bool:
+        tried.extend([keys] if bad.key in keys else [])
+        return bad.key in keys
+
+    with pytest.raises(tp.RunError, match="workers died each time with the run of `slots` with seed 5, possibly out of memory") as raised:
+        tp.sweep(file, Killing(dies), results=tmp_path / "bad")
+    assert (raised.value.scheme, raised.value.seed) == ("slots", 5)
+    assert len(tried) == 3 and tried[1:] == [[bad.key]] * 2
+    # Those that were sent with it are complete.
+    assert all((tmp_path / "bad/sweep/runs" / key).is_dir() for key in tried[0] if key != bad.key)
+
+
 def test_short_runs_share_tasks(file: Path, tmp_path: Path) -> None:
     executor, told = Few(), []
     results = tp.sweep(file, executor, results=tmp_path / "few", progress=told.append)
@@ -150,6 +203,29 @@ def test_a_worker_without_room_in_memory_takes_the_disk(file: Path, tmp_path: Pa
     monkeypatch.setattr(_sweep, "_run_in", lambda folder, task: run_in(folder, (task[0], task[1], "nobody", *task[3:])))
     with pytest.raises(tp.RunError, match="nobody"):
         tp.sweep(tp.Scenario.from_file(file, set={"seeds": 2}), Now(), results=tmp_path / "other")
+
+
+def test_what_a_killed_worker_leaves_is_removed(tmp_path: Path) -> None:
+    pytest.importorskip("fcntl")
+    other = tmp_path / "timeplane-other"
+    other.mkdir()
+    program = f"import time; from timeplane._scratch import scratch\nwith scratch({str(tmp_path)!r}): print('in', flush=True); time.sleep(60)"
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as worker:
+        assert worker.stdout and worker.stdout.readline() == b"in\n"
+        (left,) = tmp_path.glob("timeplane-run-*")
+        (left / "flows.parquet").write_bytes(b"rows")
+        with _scratch.scratch(str(tmp_path)) as here:
+            assert left.is_dir() and Path(here).is_dir(), "both workers live"
+        worker.kill()
+    with _scratch.scratch(str(tmp_path)) as here:
+        assert sorted(tmp_path.iterdir()) == sorted([other, Path(here)])
+    assert list(tmp_path.iterdir()) == [other]
+
+
+def test_the_command_refuses_an_address(file: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "timeplane", "sweep", str(file), "--dask=tcp://127.0.0.1:1", "--results", "s3://bucket/results"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path)
+    assert done.returncode == 2 and "`--results s3://bucket/results`: expected a folder" in done.stderr
 
 
 def test_an_interrupted_sweep_goes_on_where_it_was(file: Path, tmp_path: Path) -> None:

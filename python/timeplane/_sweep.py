@@ -8,6 +8,7 @@ import os
 import sys
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import nullcontext
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
 _BATCHES = 512
 #: Seconds after which workers are counted again, as more may have come.
 _COUNT_AFTER = 1.0
+
+#: How often a run is sent before it counts as what kills its workers. Dask sends each time to
+#: several workers, of which any may be taken away for another reason.
+_SENDINGS = 3
 
 #: Folders whose files are in memory.
 _IN_MEMORY = ("/dev/shm",)
@@ -200,14 +205,27 @@ def _wave(executor: Executor, core: _core.Sweep, workers: _Workers, saved: Calla
     one of each kind has run. Runs that end while others are made durable are the next group.
     """
     futures: dict[Future[list[tuple[_Files, float]]], Sequence[int]] = {}
-    failed: list[Future[Any]] = []
+    failed: list[tuple[Future[Any], Sequence[int]]] = []
+    lost: Counter[int] = Counter()
     finished: list[tuple[int, _Files]] = []
     saving: Future[None] | None = None
     group = 0
 
+    def submit(batch: Sequence[int]) -> None:
+        futures[executor.submit(_work, _core.__version__, [core.task(run) for run in batch])] = batch
+
     def fill() -> None:
         while len(futures) < workers.batches and (batch := core.next_batch(time.monotonic(), workers.count or _BATCHES)):
-            futures[executor.submit(_work, _core.__version__, [core.task(run) for run in batch])] = batch
+            submit(batch)
+
+    def fail(future: Future[Any], batch: Sequence[int]) -> None:
+        """Send the runs of a batch whose workers died again, each alone: one may be to blame."""
+        lost.update(batch)
+        if not _is_killed(future) or max(lost[run] for run in batch) >= _SENDINGS:
+            failed.append((future, batch))
+            return
+        for run in batch:
+            submit([run])
 
     with ThreadPoolExecutor(1) as saver:
         try:
@@ -219,7 +237,7 @@ def _wave(executor: Executor, core: _core.Sweep, workers: _Workers, saved: Calla
                 for future in [future for future in futures if future in done]:
                     batch = futures.pop(future)
                     if future.cancelled() or future.exception() is not None:
-                        failed.append(future)
+                        fail(future, batch)
                         continue
                     answers = future.result()
                     core.end_batch([(run, seconds) for run, (_, seconds) in zip(batch, answers, strict=True)], time.monotonic())
@@ -237,21 +255,29 @@ def _wave(executor: Executor, core: _core.Sweep, workers: _Workers, saved: Calla
         finally:
             for future in futures:
                 future.cancel()
-    for future in failed:
-        _result(future)
+    for future, batch in failed:
+        _raise(future, core.task(batch[0]))
 
 
-def _result(future: Future[Any]) -> None:
-    """Raise an error that explains why a task has no answer."""
+def _is_killed(future: Future[Any]) -> bool:
+    """Whether Dask has given a task up because several workers died with it."""
+    return not future.cancelled() and type(future.exception()).__name__ == "KilledWorker"
+
+
+def _raise(future: Future[Any], task: tuple[Any, ...]) -> None:
+    """Raise an error that explains why a batch has no answer; ``task`` is its first run."""
     try:
         future.result()
     except (BrokenExecutor, CancelledError) as e:
         raise RunError(f"workers ended before their runs: {e or type(e).__name__}. Complete runs stay; call again to continue") from e
     except Exception as e:
-        if type(e).__name__ == "KilledWorker":
+        if _is_killed(future):
+            _, _, scheme, _, seed, _ = task
             raise RunError(
-                "several workers died with the same runs, possibly out of memory; see their logs. Complete runs stay; "
-                "call again to continue"
+                f"workers died each time with the run of `{scheme}` with seed {seed}, possibly out of memory; see their logs. "
+                "Complete runs stay; call again to continue",
+                scheme,
+                seed,
             ) from e
         raise
 

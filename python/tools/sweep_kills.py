@@ -8,8 +8,8 @@ starts at once. The seed determines the pauses between kills and which worker is
 Every file of the results must equal that of a run on threads of this process. Only
 ``.timeplane-results`` may differ, because it has the number of the process that wrote last. A run
 is repeated if the batch that it was sent in has started more than once. The last column counts
-temporary folders of killed workers that no other worker has removed. The exit code is 1 if files
-differ or folders stay.
+temporary folders of workers that exist afterwards, so no other sweep may run on the machine. The
+exit code is 1 if files differ or folders stay.
 """
 
 from __future__ import annotations
@@ -121,10 +121,11 @@ def row(scenario: tp.Scenario, expected: dict[str, str], workers: int, seconds: 
     """Sweep, print a line of the table, and say whether all is as it should be."""
     before, log = left(), f"{folder}/started.txt"
     with (
-        distributed.LocalCluster(0, dashboard_address=":0", silence_logs=50) as cluster,
+        distributed.LocalCluster(n_workers=0, dashboard_address=":0", silence_logs=50) as cluster,
         distributed.Client(cluster) as client,
         Workers(cluster.scheduler_address, workers, seconds, seed, f"{folder}/workers.log") as pool,
     ):
+        assert not cluster.workers, "expected only workers that can be killed"
         begin = time.perf_counter()
         results = tp.sweep(scenario, Logged(client.get_executor(), log), results=f"{folder}/dask", progress=False)
         took, kills = time.perf_counter() - begin, pool.kills

@@ -72,7 +72,7 @@ def main() -> None:
     scenario = tp.Scenario.from_dict(SCENARIO | {"seeds": runs // 2})
     idle, ratio = [], []
     with (
-        distributed.LocalCluster(workers, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
+        distributed.LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as client,
     ):
         client.wait_for_workers(workers)

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from timeplane import _core
-from timeplane._run import _Folder
 from timeplane._storage import download, is_address
 
 if TYPE_CHECKING:
@@ -210,6 +209,8 @@ class Results(_Tables):
         """
         if not is_address(directory):
             return cls(_core.Results.open(os.fspath(directory)))
+        from timeplane._run import _Folder
+
         folder = _Folder()
         return cls(_core.Results.open(download(directory, folder.path), folder), address=directory)
 

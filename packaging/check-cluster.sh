@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks the files for clusters: packaging/check-cluster.sh. It needs the extra `lint`. Manifests have
-# to fit the schemas of these versions of Kubernetes, without unknown fields.
+# Checks the files for clusters: packaging/check-cluster.sh. It needs the extra `lint`. Manifests
+# have to fit the schemas of these versions of Kubernetes, without unknown fields.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bin=${BIN:-.venv/bin}

@@ -52,16 +52,18 @@ pub fn recorded(folder: &Path) -> PathBuf {
     tables
 }
 
-/// Of so many inputs of a process, everything is shown: these include the corpus.
-const ALL_SHOWN: u64 = 500;
+/// So many inputs of a process get all steps: these include the corpus.
+const ALL_STEPS: u64 = 500;
 
-/// Everything that commands show of folders, apart from their tables. That takes much longer than
-/// reading them: in long runs it is done for one in 16 inputs, and a page is made for one in 256.
-/// `number` counts the inputs of this process.
+/// Whether the whole folder is read and shown for an input. That takes much longer than parsing the
+/// input: in long runs it is done for one in 16 inputs, and a page is made for one in 256. `number`
+/// counts the inputs of this process.
+fn is_whole(number: u64) -> bool {
+    number <= ALL_STEPS || number.is_multiple_of(16)
+}
+
+/// Everything that commands show of folders, apart from their tables.
 fn shown(folders: &mut [Folder], number: u64) -> usize {
-    if number > ALL_SHOWN && !number.is_multiple_of(16) {
-        return 0;
-    }
     Folder::tell_apart(folders);
     let summaries: Vec<RunSummary> = folders.iter().flat_map(|f| &f.runs).map(|r| r.summary.clone()).collect();
     let options = ComparisonOptions {
@@ -70,7 +72,7 @@ fn shown(folders: &mut [Folder], number: u64) -> usize {
         ..ComparisonOptions::default()
     };
     // A folder without runs has no page.
-    let page = if number <= ALL_SHOWN || number.is_multiple_of(256) {
+    let page = if number <= ALL_STEPS || number.is_multiple_of(256) {
         ReportPage::new(folders, 20).map_or(0, |page| page.html.len())
     } else {
         0
@@ -99,19 +101,24 @@ fn manifest(folder: &Path) -> Subject {
     let mut number = 0;
     let check = move |input: &[u8]| {
         number += 1;
-        put(&path, input);
-        let read = Folder::read_checked(&results, &checked);
+        let read = is_whole(number).then(|| {
+            put(&path, input);
+            Folder::read_checked(&results, &checked)
+        });
         // A check of the folder may refuse it. What the manifest says is tried nevertheless.
-        let Ok(manifest) = serde_json::from_slice(input) else {
-            return Ok(match read {
-                Ok(_) => Outcome::Accepted,
-                Err(e) if serde_json::from_slice::<serde_json::Value>(input).is_err() => Outcome::Refused(said(e)),
-                Err(e) => refused(&e),
-            });
+        let value = match serde_json::from_slice::<serde_json::Value>(input) {
+            Ok(value) => value,
+            Err(e) => return Ok(Outcome::Refused(said(e))),
         };
-        known.manifest = manifest;
-        let mut folders = [read.unwrap_or_else(|_| known.clone()), known.clone()];
-        shown(&mut folders, number);
+        let manifest = match serde_json::from_value(value) {
+            Ok(manifest) => manifest,
+            Err(e) => return Ok(Outcome::Parsed(said(e))),
+        };
+        if let Some(read) = read {
+            known.manifest = manifest;
+            let mut folders = [read.unwrap_or_else(|_| known.clone()), known.clone()];
+            shown(&mut folders, number);
+        }
         Ok(Outcome::Accepted)
     };
     Subject { seeds: vec![seed], words: json_words(), check: Box::new(check) }
@@ -131,13 +138,20 @@ fn summary(folder: &Path) -> Subject {
     let mut number = 0;
     let check = move |input: &[u8]| {
         number += 1;
-        put(&path, input);
-        let read = Folder::read_checked(&results, &checked);
-        let summary: RunSummary = match (serde_json::from_slice(input), read) {
-            (Ok(summary), _) => summary,
-            (Err(e), _) if e.is_data() => return Ok(Outcome::Parsed(said(e))),
-            (Err(e), _) => return Ok(Outcome::Refused(said(e))),
+        let whole = is_whole(number);
+        if whole {
+            put(&path, input);
+            // A check of the folder may refuse it. What the summary says is tried nevertheless.
+            let _ = Folder::read_checked(&results, &checked);
+        }
+        let summary: RunSummary = match serde_json::from_slice(input) {
+            Ok(summary) => summary,
+            Err(e) if e.is_data() => return Ok(Outcome::Parsed(said(e))),
+            Err(e) => return Ok(Outcome::Refused(said(e))),
         };
+        if !whole {
+            return Ok(Outcome::Accepted);
+        }
         let mut folder = known.clone();
         folder.runs.iter_mut().take(1).for_each(|run| run.summary = summary.clone());
         shown(&mut [folder], number);

@@ -2,8 +2,8 @@
 //!
 //! A scenario that passes all checks is prepared as a run prepares it: fabric, workload, files of
 //! radios, and the network with its controllers. Large ones are only checked. Radios are prepared
-//! for a short window, because their quality is computed for all of it.
-//! In long runs, one in eight is prepared: that takes most of the time.
+//! for a short window, because their quality is computed for all of it. In long runs, one in eight
+//! is prepared: that takes most of the time.
 
 use crate::files::said;
 use crate::seeds;
@@ -71,7 +71,8 @@ fn refused(e: &ScenarioError) -> Outcome {
 /// So many inputs of a process get all steps: these include the corpus.
 const ALL_STEPS: u64 = 5000;
 
-/// Whether a scenario is prepared that passes all checks. `number` counts the inputs of this process.
+/// Whether a scenario that passes all checks is prepared. `number` counts the inputs of this
+/// process.
 fn is_prepared(number: u64) -> bool {
     number <= ALL_STEPS || number.is_multiple_of(8)
 }

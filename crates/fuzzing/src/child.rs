@@ -25,6 +25,10 @@ use std::time::{Duration, Instant};
 /// The most attempts to shrink an input, and the longest time for that.
 const ATTEMPTS: usize = 2000;
 const SHRINKING: Duration = Duration::from_secs(5);
+/// After so many inputs, those that take longer than this many microseconds are not changed
+/// further: they would take most of the time. The inputs of long runs thus depend on the machine.
+const LONG: u64 = 20_000;
+const SLOW_US: u64 = 5_000;
 /// Inputs between two looks at the clock.
 const ROUND: u64 = 64;
 
@@ -294,7 +298,9 @@ impl Child<'_> {
         if !matches!(outcome, Outcome::Refused(_)) {
             self.counts.past_first += 1;
         }
-        self.pool.learn(input, &outcome, &mut self.random);
+        if self.counts.tried < LONG || took < SLOW_US {
+            self.pool.learn(input, &outcome, &mut self.random);
+        }
         Ok(Some(outcome))
     }
 }

@@ -53,7 +53,7 @@ pub use store::{FORMAT, Manifest, ManifestRun, PartialRun, RunKeys, Store, place
 pub use summary::{
     ControlTotals, Counts, RunFacts, RunSummary, Summarizer, Tally, WindowSummary, summary_batch, swept_numbers,
 };
-pub use table_file::{TableFile, TableRows};
+pub use table_file::{TableFile, TableRows, check_pages};
 pub use tables::{
     AirRow, CoflowRow, CollectiveRow, ControlRow, DropRow, FlowRow, LatencyRow, LinkRow, QueueRow, RateRow,
     ReceivedRow, RoundTripsRow, Row, RttRow, SignalRow, SlotRow, StepRow, TcpRow,

@@ -76,14 +76,7 @@ impl TableFile {
     /// # Errors
     /// What is wrong with the file.
     pub fn read(self, places: &[usize], most: Option<usize>) -> Result<TableRows, String> {
-        for group in self.builder.metadata().row_groups() {
-            for &place in places {
-                let Some(column) = group.columns().get(place) else { continue };
-                let (start, length) = extent(column);
-                page_headers::check(&self.file, (start, length), column.num_values())
-                    .map_err(|e| format!("the column `{}` {e}", column.column_path()))?;
-            }
-        }
+        check_pages(&self.file, self.builder.metadata(), |column| places.contains(&column))?;
         let rows = usize::try_from(self.rows()).unwrap_or(usize::MAX);
         guarded(move || {
             let mask = ProjectionMask::roots(self.builder.parquet_schema(), places.iter().copied());
@@ -127,9 +120,33 @@ impl Iterator for TableRows {
     }
 }
 
-/// Start and length of a column's pages; they may lie outside of the file.
-fn extent(column: &ColumnChunkMetaData) -> (i64, i64) {
-    (column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset()), column.compressed_size())
+/// Checks the headers of the pages of those columns that are read, as the library believes them: a
+/// wrong length costs it minutes or all memory. Columns are numbered as in the file's schema of
+/// leaves. The error is a part of a sentence, without the file's name.
+///
+/// # Errors
+/// What is wrong with a page.
+pub fn check_pages(file: &File, metadata: &ParquetMetaData, is_read: impl Fn(usize) -> bool) -> Result<(), String> {
+    let bytes = file.metadata().map_err(|e| e.to_string())?.len();
+    for group in metadata.row_groups() {
+        for (_, column) in group.columns().iter().enumerate().filter(|(place, _)| is_read(*place)) {
+            page_headers::check(file, extent(column, bytes)?, column.num_values())
+                .map_err(|e| format!("the column `{}` {e}", column.column_path()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Start and length of a column's pages, in a file of this length.
+fn extent(column: &ColumnChunkMetaData, bytes: u64) -> Result<(i64, i64), String> {
+    let start = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
+    let length = column.compressed_size();
+    let end = start.checked_add(length).and_then(|end| u64::try_from(end).ok());
+    if start < 0 || length < 0 || end.is_none_or(|end| end > bytes) {
+        let found = format!("{length} bytes at {start}");
+        return Err(format!("the column `{}` has {found}: expected them within {bytes}", column.column_path()));
+    }
+    Ok((start, length))
 }
 
 /// Checks that counts agree with each other, and that all pages are inside the file. Files of this
@@ -148,12 +165,7 @@ fn check(metadata: &ParquetMetaData, bytes: u64) -> Result<(), String> {
                 let values = column.num_values();
                 return Err(format!("the column `{name}` has {values} values in a group of {of_group} rows"));
             }
-            let (start, length) = extent(column);
-            let end = start.checked_add(length).and_then(|end| u64::try_from(end).ok());
-            if start < 0 || length < 0 || end.is_none_or(|end| end > bytes) {
-                let found = format!("{length} bytes at {start}");
-                return Err(format!("the column `{name}` has {found}: expected them within {bytes}"));
-            }
+            extent(column, bytes)?;
         }
     }
     let stated = metadata.file_metadata().num_rows();

@@ -81,10 +81,6 @@ fn shown(folders: &mut [Folder], number: u64) -> usize {
     page + comparison.to_text(80).len() + comparison.to_json().to_string().len() + comparison.to_csv().len()
 }
 
-fn refused(e: &ResultsError) -> Outcome {
-    Outcome::Parsed(said(e))
-}
-
 /// The folder of the first run of results.
 pub fn first_run(folder: &Path) -> PathBuf {
     let first = seeds::entries(&folder.join("runs")).into_iter().next();

@@ -6,6 +6,7 @@ mod bench;
 mod compare;
 mod data;
 mod doctor;
+mod expected;
 mod export;
 mod fail;
 mod list;
@@ -170,7 +171,9 @@ struct RunArgs {
     /// Print the comparison as JSON
     #[arg(long)]
     json: bool,
-    /// Show what would run, and run nothing
+    /// Show what would run, and how long it takes, from trials of three seconds in all
+    ///
+    /// With --quiet, there are no trials.
     #[arg(long)]
     dry_run: bool,
     /// The folder in which the results folder NAME is created

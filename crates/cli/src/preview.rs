@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
 use std::rc::Rc;
+use std::sync::Arc;
 use timeplane_experiment::{ExitCode, PlannedRun, checks};
 use timeplane_model::{Bytes, Duration, Fabric, Rate, printable_line};
 use timeplane_scenario::{Loaded, Pattern, PlanSpec, Point, Scenario, Workload};
@@ -24,16 +25,16 @@ pub fn names(schedulers: &Schedulers) -> Vec<&str> {
 
 /// Fabrics and workloads by their specification. Points of a sweep often share them.
 #[derive(Default)]
-pub struct Sources(HashMap<String, Rc<(Fabric, Source)>>);
+pub struct Sources(HashMap<String, Rc<(Arc<Fabric>, Source)>>);
 
 impl Sources {
     /// The fabric and workload of a point.
-    pub fn of(&mut self, scenario: &Scenario, loaded: &Loaded) -> Result<Rc<(Fabric, Source)>, Failure> {
+    pub fn of(&mut self, scenario: &Scenario, loaded: &Loaded) -> Result<Rc<(Arc<Fabric>, Source)>, Failure> {
         let key = json!([scenario.workload, scenario.fabric]).to_string();
         if let Some(known) = self.0.get(&key) {
             return Ok(Rc::clone(known));
         }
-        let fabric = scenario.fabric.build().map_err(Failure::configuration)?;
+        let fabric = Arc::new(scenario.fabric.build().map_err(Failure::configuration)?);
         let source = Source::load(&scenario.workload, &loaded.base, &fabric, scenario.fabric.mtu).map_err(|e| {
             let key = match &e {
                 WorkloadError::Value { key, .. } | WorkloadError::Missing { key, .. } => *key,
@@ -210,7 +211,7 @@ fn radios(scenario: &Scenario) -> Vec<String> {
 }
 
 /// Estimates the number of data frames that the hosts send in one run.
-fn frames_of_run(scenario: &Scenario, fabric: &Fabric, source: &Source) -> f64 {
+pub fn frames_of_run(scenario: &Scenario, fabric: &Fabric, source: &Source) -> f64 {
     let f = &scenario.fabric;
     let mtu = f.mtu.get() as f64;
     let facts = source.facts();

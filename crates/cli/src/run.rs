@@ -1,6 +1,7 @@
 //! `run`: every scheme of a scenario at every point with every seed, in the simulator. `sweep` is
 //! the same with fewer runs.
 
+use crate::expected::expected;
 use crate::fail::{self, Failure};
 use crate::preview::{check, dry_run};
 use crate::progress::Display;
@@ -27,7 +28,18 @@ pub fn run_some(args: &RunArgs, until: Option<Until>, shard: Option<Shard>) -> R
     let options = Options { until, shard, ..Options::new(jobs.unwrap_or(1), &args.results) };
     if args.dry_run {
         let planned = timeplane_experiment::plan(&driver, &loaded, &options)?;
-        return output::text(&dry_run(&loaded, &points, &planned)?);
+        output::text(&dry_run(&loaded, &points, &planned)?)?;
+        if !args.quiet {
+            let cancel = cancelled_by_interrupt();
+            let time = expected(&loaded, &points, &planned, options.jobs, &cancel)?;
+            if cancel.load(Ordering::Relaxed) {
+                return Err(Failure::Silent(ExitCode::Interrupted));
+            }
+            if !time.is_empty() {
+                say!("time      {time}");
+            }
+        }
+        return Ok(());
     }
     let cancel = cancelled_by_interrupt();
     let total = points.len() * loaded.scenario.scheme.len() * loaded.scenario.seeds as usize;

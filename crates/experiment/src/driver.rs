@@ -76,8 +76,6 @@ pub struct Prepared {
     pub fabric: Arc<Fabric>,
     /// The workload.
     pub source: Source,
-    /// Flows of a run, if the workload ends.
-    pub flows: Option<u64>,
     /// The folder that file names in the scenario are relative to.
     pub base: PathBuf,
 }
@@ -131,8 +129,8 @@ pub struct Pulse {
     pub events: AtomicU64,
     /// Simulated time so far, in ps.
     pub now_ps: AtomicU64,
-    /// Flows that have ended.
-    pub flows: AtomicU64,
+    /// New application bytes at their receivers.
+    pub bytes: AtomicU64,
 }
 
 /// The channel by which a run reports its progress and learns that it is to stop.

@@ -4,6 +4,7 @@
 use crate::comparison::{Comparison, ComparisonOptions, Context};
 use crate::driver::{Driver, Prepared, Progress, Pulse, Watch};
 use crate::error::ExperimentError;
+use crate::extent::Extent;
 use crate::manifest::{PROGRAM, comparison_bounds, manifest};
 use crate::planned::{PlannedRun, RunInputs, all_inputs, inputs_of, seeds};
 use crate::sweep::{Shard, Sweep, Until};
@@ -119,8 +120,7 @@ pub fn prepare<D: Driver>(driver: &D, loaded: &Loaded) -> Result<Vec<Ready<D>>, 
 fn prepare_point<D: Driver>(driver: &D, loaded: &Loaded, point: Point) -> Result<Ready<D>, Error<D>> {
     let fabric = Arc::new(point.scenario.fabric.build()?);
     let source = Source::load(&point.scenario.workload, &loaded.base, &fabric, point.scenario.fabric.mtu)?;
-    let flows = (!source.is_endless()).then(|| source.facts().flows.unwrap_or(0));
-    let prepared = Prepared { name: loaded.name(), point, fabric, source, flows, base: loaded.base.clone() };
+    let prepared = Prepared { name: loaded.name(), point, fabric, source, base: loaded.base.clone() };
     let setup = driver.prepare(loaded, &prepared).map_err(ExperimentError::Rejected)?;
     Ok((prepared, setup))
 }
@@ -251,7 +251,7 @@ impl<D: Driver> Experiment<D> {
         std::thread::scope(|scope| {
             let watcher = scope.spawn(|| {
                 while !over.load(Ordering::Relaxed) {
-                    extent.look(&pulse, cancel(), tell);
+                    extent.look(run, &pulse, cancel(), tell);
                     std::thread::park_timeout(LOOK_EVERY);
                 }
             });
@@ -283,10 +283,7 @@ impl<D: Driver> Experiment<D> {
     /// How far a run goes.
     pub(crate) fn extent(&self, run: usize) -> Extent {
         let (point, _) = &self.points[self.planned()[run].point];
-        let window = point.point.scenario.window;
-        let end = window.warmup + window.measure.unwrap_or_default() + window.drain.unwrap_or_default();
-        let flows = point.flows.filter(|_| window.measure.is_none());
-        Extent { run, flows, end_ps: end.as_ps() }
+        Extent::new(&point.point.scenario, &point.source)
     }
 
     /// The bounds of the points of these runs, over their seeds.
@@ -350,33 +347,6 @@ impl Drop for Ending<'_> {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
         self.watcher.unpark();
-    }
-}
-
-/// How far a run goes: to the end of its flows, or until a time.
-pub(crate) struct Extent {
-    run: usize,
-    flows: Option<u64>,
-    end_ps: i64,
-}
-
-impl Extent {
-    /// Reports how far the run is, if that is known, and passes on that it is cancelled.
-    pub(crate) fn look(&self, pulse: &Pulse, cancelled: bool, tell: &(dyn Fn(Progress<'_>) + Sync)) -> Option<f64> {
-        if cancelled {
-            pulse.cancel.store(true, Ordering::Relaxed);
-        }
-        let events = pulse.events.load(Ordering::Relaxed);
-        if events == 0 {
-            return None;
-        }
-        let fraction = match self.flows {
-            Some(flows) => pulse.flows.load(Ordering::Relaxed) as f64 / flows.max(1) as f64,
-            None => pulse.now_ps.load(Ordering::Relaxed) as f64 / self.end_ps.max(1) as f64,
-        };
-        let fraction = fraction.clamp(0.0, 1.0);
-        tell(Progress::Tick { run: self.run, fraction, events });
-        Some(fraction)
     }
 }
 

@@ -24,6 +24,7 @@ mod driver;
 mod error;
 mod exit;
 mod experiment;
+mod extent;
 mod machine;
 mod manifest;
 #[expect(clippy::disallowed_methods, reason = "it runs several runs at once and waits for them")]
@@ -39,6 +40,7 @@ pub use driver::{Driver, Prepared, Progress, Pulse, Watch};
 pub use error::ExperimentError;
 pub use exit::ExitCode;
 pub use experiment::{Experiment, Files, Options, Outcome, plan, prepare, run_remote};
+pub use extent::Extent;
 pub use machine::free_memory;
 pub use manifest::VERSION;
 pub use parallel::run;

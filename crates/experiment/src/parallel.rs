@@ -4,7 +4,8 @@
 use crate::costs::Costs;
 use crate::driver::{Driver, Progress, Pulse};
 use crate::error::ExperimentError;
-use crate::experiment::{Ending, Error, Experiment, Extent, LOOK_EVERY, Options, Outcome};
+use crate::experiment::{Ending, Error, Experiment, LOOK_EVERY, Options, Outcome};
+use crate::extent::Extent;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -214,7 +215,7 @@ where
         let mut told = Instant::now();
         while !over.load(Ordering::Relaxed) {
             for (&run, running) in self.runs.iter().filter(|(_, r)| r.active.load(Ordering::Relaxed)) {
-                let at = running.extent.look(&running.pulse, self.cancel.load(Ordering::Relaxed), self.tell);
+                let at = running.extent.look(run, &running.pulse, self.cancel.load(Ordering::Relaxed), self.tell);
                 let now = self.seconds();
                 at.into_iter().for_each(|fraction| self.costs.lock().expect("no panic").is_at(run, fraction, now));
             }

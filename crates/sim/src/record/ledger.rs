@@ -28,6 +28,8 @@ pub struct Ledger {
     pub sent: (u64, u64),
     /// Packets and bytes that arrived at their destinations.
     pub delivered: (u64, u64),
+    /// New application bytes at their receivers, at any time.
+    pub new_bytes: u64,
     /// New application bytes within the measurement, by receiving host.
     pub received: Vec<u64>,
     /// Round-trip times of TCP segments, if recorded.
@@ -52,6 +54,7 @@ impl Ledger {
         Self {
             sent: (0, 0),
             delivered: (0, 0),
+            new_bytes: 0,
             received: vec![0; hosts as usize],
             rtts: None,
             round_trips: None,
@@ -104,6 +107,7 @@ impl Ledger {
         self.sent.1 += bytes;
         self.delivered.0 += count;
         self.delivered.1 += bytes;
+        self.new_bytes += count * u64::from(payload);
         let counted = evenly_within(&self.measurement, first, line, count);
         self.received[packet.destination as usize] += counted * u64::from(payload);
     }
@@ -111,6 +115,7 @@ impl Ledger {
     /// New application bytes arrive.
     #[inline(always)]
     pub fn received(&mut self, at: SimTime, host: u32, bytes: u64) {
+        self.new_bytes += bytes;
         if self.measurement.contains(&at) {
             self.received[host as usize] += bytes;
         }

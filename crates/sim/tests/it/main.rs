@@ -32,6 +32,7 @@ mod pauses;
 mod pcapng;
 mod pfc;
 mod proxy;
+mod pulse;
 mod queueing;
 mod reference;
 mod same_as_reference;

@@ -1,4 +1,5 @@
-//! How far a run goes, and how far it is.
+//! How far a run goes, and how far it is: progress, the time that is left and trials are shares of
+//! this.
 
 use crate::driver::{Progress, Pulse};
 use std::sync::atomic::Ordering;

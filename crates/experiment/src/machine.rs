@@ -9,6 +9,10 @@ use timeplane_model::Bytes;
 pub fn free_memory() -> Option<Bytes> {
     let mut system = System::new();
     system.refresh_memory_specifics(MemoryRefreshKind::nothing().with_ram());
+    // Without /proc, as in an empty root. The library then has no limits either, and panics.
+    if system.total_memory() == 0 {
+        return None;
+    }
     let free = system.cgroup_limits().map_or(u64::MAX, |limits| limits.free_memory).min(system.available_memory());
     (free > 0).then(|| Bytes::new(free))
 }

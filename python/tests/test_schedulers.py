@@ -125,7 +125,7 @@ def test_durations_come_in_many_forms(make, register):
 )
 def test_what_is_no_plan_is_refused(make, register, answer, message):
     register("wrong", lambda demand: answer(len(demand)))
-    with pytest.raises(tp.RunError, match="`wrong` failed in round") as caught:
+    with pytest.raises(tp.RunError, match="the plan of round 1 was refused: scheduler `wrong` failed") as caught:
         make(scheme={"wrong": slots("wrong")}).run(results=None)
     assert message in str(caught.value) and message in str(caught.value.__cause__)
 

@@ -26,20 +26,56 @@ if TYPE_CHECKING:
     from typing import Any
 
     from timeplane import algorithms, importers, live, plot, scenario, studies
-    from timeplane._core import SlotParameters, Table
+    from timeplane._core import (
+        BusyWire,
+        CircuitParameters,
+        FlywayParameters,
+        RateFlows,
+        RateParameters,
+        SlotParameters,
+        Table,
+        TimeslotParameters,
+        WaitingPairs,
+    )
     from timeplane._errors import Issue, RunError, ScenarioError, ScenarioWarning, TimeplaneError
     from timeplane._progress import Progress
-    from timeplane._schedulers import register_scheduler, schedulers, unregister_scheduler
+    from timeplane._schedulers import (
+        register_circuits,
+        register_flyways,
+        register_order,
+        register_rates,
+        register_scheduler,
+        schedulers,
+        unregister_scheduler,
+    )
     from timeplane._sweep import sweep
     from timeplane.results import Comparison, Results, Run
     from timeplane.scenario import *  # noqa: F403
 
 #: Names by module. A module is imported when one of its names is first used.
 _PLACES = {
-    "timeplane._core": ("SlotParameters", "Table"),
+    "timeplane._core": (
+        "BusyWire",
+        "CircuitParameters",
+        "FlywayParameters",
+        "RateFlows",
+        "RateParameters",
+        "SlotParameters",
+        "Table",
+        "TimeslotParameters",
+        "WaitingPairs",
+    ),
     "timeplane._errors": ("Issue", "RunError", "ScenarioError", "ScenarioWarning", "TimeplaneError"),
     "timeplane._progress": ("Progress",),
-    "timeplane._schedulers": ("register_scheduler", "schedulers", "unregister_scheduler"),
+    "timeplane._schedulers": (
+        "register_circuits",
+        "register_flyways",
+        "register_order",
+        "register_rates",
+        "register_scheduler",
+        "schedulers",
+        "unregister_scheduler",
+    ),
     "timeplane._sweep": ("sweep",),
     "timeplane.results": ("Comparison", "Results", "Run"),
 }

@@ -18,7 +18,7 @@ _Planned: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.n
 
 def main(arguments: Sequence[str]) -> int: ...
 def printable_line(text: str) -> str: ...
-def schedulers() -> list[str]: ...
+def schedulers() -> list[tuple[str, list[str]]]: ...
 def schema() -> str: ...
 def t_quantile(p: float, freedom: int) -> float: ...
 def interval(values: Sequence[float], level: float) -> tuple[float, float | None] | None: ...
@@ -89,7 +89,7 @@ def run(
     jobs: int,
     root: str,
     progress: Callable[[float, int, int, int, int], object] | None,
-    schedulers: Mapping[str, Any],
+    registered: Mapping[str, Mapping[str, Any]],
     keep: object | None,
     until: str | None = None,
 ) -> tuple[Results, Comparison]: ...
@@ -133,7 +133,8 @@ class Loaded:
     @property
     def base(self) -> Path: ...
     def to_json(self) -> str: ...
-    def validate(self, schedulers: Sequence[str]) -> list[Issue]: ...
+    def own_algorithms(self) -> list[tuple[str, str, str, str, str]]: ...
+    def validate(self, registered: Mapping[str, Mapping[str, Any]]) -> list[Issue]: ...
 
 class Results:
     """The complete runs of a folder of results."""
@@ -175,6 +176,138 @@ class SlotParameters:
     @property
     def frame_bytes(self) -> int:
         """The largest frame, in wire bytes: who may not cut a frame has no use for a grant of less."""
+
+class CircuitParameters:
+    """Properties of both switches and limits of a plan: given to a circuit scheduler that is a class."""
+
+    @property
+    def circuit(self) -> int:
+        """Rate of a circuit in bit/s."""
+    @property
+    def packet(self) -> int:
+        """Rate of a host through the packet switch in bit/s; 0 if there is none."""
+    @property
+    def dark(self) -> float:
+        """Dark time of a reconfiguration in seconds."""
+    @property
+    def moved_only(self) -> bool:
+        """Whether only the moved ports go dark, not all."""
+    @property
+    def least_open(self) -> float:
+        """Minimum open time in seconds."""
+    @property
+    def window(self) -> float:
+        """Upper limit on the sum of all dark and open times of a plan, in seconds."""
+    @property
+    def most(self) -> int | None:
+        """Maximum number of configurations in a plan."""
+
+class TimeslotParameters:
+    """Timeslots of the scenario: given to an order of timeslots that is a class."""
+
+    @property
+    def slot(self) -> float:
+        """Time from the start of a slot to the start of the next, in seconds."""
+    @property
+    def slot_bytes(self) -> int:
+        """Wire bytes that fit into a slot."""
+    @property
+    def batch(self) -> int:
+        """Number of slots that are allocated together."""
+
+class WaitingPairs:
+    """The pairs that wait for a timeslot, as arrays of int64, sorted by source, destination, class."""
+
+    def __len__(self) -> int: ...
+    @property
+    def start_ps(self) -> int:
+        """Start of the timeslot."""
+    @property
+    def source(self) -> np.ndarray:
+        """Sending host."""
+    @property
+    def destination(self) -> np.ndarray:
+        """Receiving host."""
+    @property
+    def traffic_class(self) -> np.ndarray:
+        """Traffic class; lower ones go first, whatever the keys."""
+    @property
+    def arrived_ps(self) -> np.ndarray:
+        """Arrival of the first packet."""
+    @property
+    def first_since_ps(self) -> np.ndarray:
+        """Time since which the first packet is first: its arrival, or the pair's last timeslot."""
+    @property
+    def flow_bytes(self) -> np.ndarray:
+        """Wire bytes that are left of the pair's first flow."""
+    @property
+    def bytes(self) -> np.ndarray:
+        """Wire bytes of all flows of the pair."""
+    @property
+    def packets(self) -> np.ndarray:
+        """Packets of all flows of the pair."""
+
+class RateParameters:
+    """Hosts and links of the fabric: given to a normalizer of rates that is a class."""
+
+    @property
+    def hosts(self) -> int:
+        """Number of hosts."""
+    @property
+    def capacity(self) -> np.ndarray:
+        """Capacity of each link, as a multiple of a host's link."""
+
+class RateFlows:
+    """The pairs that request a rate."""
+
+    def __len__(self) -> int: ...
+    @property
+    def source(self) -> np.ndarray:
+        """Sending host of each flow."""
+    @property
+    def destination(self) -> np.ndarray:
+        """Receiving host of each flow."""
+    @property
+    def demand(self) -> np.ndarray:
+        """Requested rate of each flow, as a share of a host's link."""
+    @property
+    def links(self) -> np.ndarray:
+        """The links of each flow, in rows filled up with -1."""
+
+class FlywayParameters:
+    """The wired network between racks: given to a policy of flyways that is a class."""
+
+    @property
+    def racks(self) -> int:
+        """Number of racks."""
+    @property
+    def hosts(self) -> int:
+        """Rate in bit/s at which all hosts of a rack together send, and receive."""
+    @property
+    def uplink(self) -> int:
+        """Rate in bit/s from a rack to other racks, and back."""
+
+class BusyWire:
+    """A busy wire between a rack and the others, and the links that may relieve it."""
+
+    @property
+    def rack(self) -> int:
+        """The rack of the wire."""
+    @property
+    def is_uplink(self) -> bool:
+        """Whether the wire carries what the rack sends; otherwise what it receives."""
+    @property
+    def rates(self) -> np.ndarray:
+        """Bit/s of the link that the rack could get to each other rack now; 0 where there is none."""
+    @property
+    def traffic(self) -> np.ndarray:
+        """Bytes between racks, by sender and receiver, that use wires only."""
+    @property
+    def up_seconds(self) -> np.ndarray:
+        """Seconds that the wire from each rack takes for its traffic."""
+    @property
+    def down_seconds(self) -> np.ndarray:
+        """Seconds that the wire to each rack takes for its traffic."""
 
 class Table:
     """A table of results, as columns.

@@ -44,7 +44,7 @@ class ScenarioError(TimeplaneError, ValueError):
 class RunError(TimeplaneError, RuntimeError):
     """A run failed, or results cannot be written or read. Complete runs are kept.
 
-    If a scheduler written in Python raised an exception, ``__cause__`` is that exception.
+    If an algorithm written in Python raised an exception, ``__cause__`` is that exception.
     """
 
     #: Scheme of the failed run, if known.

@@ -131,7 +131,7 @@ class Runnable:
 
         Raises :class:`ScenarioError` if it cannot be run.
         """
-        return self._load().validate(list(_schedulers.registered()))
+        return self._load().validate(_schedulers.registered())
 
     def run(
         self,
@@ -164,8 +164,9 @@ class Runnable:
         from timeplane.results import Comparison, Results
 
         loaded = self._load()
-        for issue in loaded.validate(list(_schedulers.registered())):
+        for issue in loaded.validate(_schedulers.registered()):
             warnings.warn(str(issue), ScenarioWarning, stacklevel=2)
+        _schedulers.check_parameters(loaded)
         if jobs is None:
             jobs = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         elif jobs < 1:

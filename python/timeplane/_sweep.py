@@ -123,11 +123,10 @@ def sweep(
     from timeplane.results import Comparison, Results
 
     loaded = scenario._load()
-    known = _core.schedulers()
-    for name in _schedulers.registered():
-        if name not in known and f'"{name}"' in loaded.to_json():
-            raise ValueError(f"the scheduler {name!r} is written in Python and known only in this process: sweep without an executor")
-    for issue in loaded.validate([]):
+    for key, _, plan, name, _ in loaded.own_algorithms():
+        if name in _schedulers.registered()[plan]:
+            raise ValueError(f"{key}: {name!r} is written in Python and known only in this process: sweep without an executor")
+    for issue in loaded.validate({}):
         warnings.warn(str(issue), ScenarioWarning, stacklevel=2)
     root, folder, upload = _place(results, loaded, until)
     bar = bar_for(progress)

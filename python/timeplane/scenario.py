@@ -99,6 +99,7 @@ __all__ = [
     "Matrix",
     "MoreRacks",
     "Nic",
+    "OwnAlgorithm",
     "OwnFabric",
     "OwnRadio",
     "OwnSwitch",
@@ -149,6 +150,7 @@ __all__ = [
     "Tcp",
     "TcpPreset",
     "Tdma",
+    "TdmaScheduler",
     "Times",
     "Timeslots",
     "Topology",
@@ -1532,6 +1534,20 @@ class HostSpec(Values):
     """Time of a host for each packet of data and each acknowledgement."""
 
 
+#: Algorithm that plans the slots of a round.
+#:
+#: - ``"weighted_round_robin"``: Pairs in turn, in proportion to their backlog; a fixed demand takes
+#:   the fewest slots (Practical TDMA, Bhanu Vattikonda et al., EuroSys 2012).
+#: - ``"conflict_free"``: Pairs with explicit paths on any fabric; mixed link rates, and small
+#:   senders share slots (Practical TDMA, Bhanu Vattikonda et al., EuroSys 2012).
+TdmaScheduler: TypeAlias = Literal["weighted_round_robin", "conflict_free"]
+
+#: Algorithm that a program has registered, such as one in Python: its name, or a table of its name
+#: and its parameters, `{ name = "mine", depth = 3 }`. All keys besides `name` are handed to its
+#: constructor.
+OwnAlgorithm: TypeAlias = str | dict[str, Any]
+
+
 @dataclass(kw_only=True)
 class ControlNetwork(Values):
     """Ports of the control network."""
@@ -1709,7 +1725,7 @@ class Tdma(Values):
     """Guard time between the end of a slot and the start of the next."""
     round_slots: int = 32
     """Slots per round; a round is planned as a whole."""
-    scheduler: str = "weighted_round_robin"
+    scheduler: TdmaScheduler | OwnAlgorithm = "weighted_round_robin"
     """Scheduling algorithm, as `timeplane list schedulers` names it, or one that a program has
     registered.
     """
@@ -1795,7 +1811,7 @@ class Timeslots(Values):
     """Time from the start of a slot to the start of the next; default: a frame of the MTU on a host's
     link.
     """
-    metric: SlotMetric = "mmf"
+    metric: SlotMetric | OwnAlgorithm = "mmf"
     """Order in which pairs are matched."""
     fill: SlotFill = "packet"
     """What may fill a slot."""
@@ -1887,7 +1903,7 @@ class Rates(Values):
 
     estimator: RateEstimator = "backlogged"
     """Estimator of the requested rates."""
-    normalizer: RateNormalizer = "scale_both"
+    normalizer: RateNormalizer | OwnAlgorithm = "scale_both"
     """Algorithm that turns requested rates into feasible ones."""
     every: Duration = "10 us"
     """Minimum time between two computations, which happen on changes."""
@@ -1960,7 +1976,7 @@ class Circuits(Values):
 
     _reads: ClassVar[dict[str, str]] = {"control": "_ControlSpec", "signals": "SignalSpec"}
 
-    scheduler: CircuitAlgorithm = "solstice_refined"
+    scheduler: CircuitAlgorithm | OwnAlgorithm = "solstice_refined"
     """Scheduling algorithm."""
     day: Duration | None = None
     """Time that each matching of `max_weight` or `round_robin` is open; default: nine times `dark`,
@@ -2094,7 +2110,7 @@ class Flyways(Values):
 
     _reads: ClassVar[dict[str, str]] = {"rows": "Rows", "queue": "_AirQueue", "control": "_ControlSpec", "pointing": "_PointingSpec"}
 
-    policy: FlywayPolicy = "greedy"
+    policy: FlywayPolicy | OwnAlgorithm = "greedy"
     """Policy that decides which link is added next."""
     antenna: AntennaName = "narrow_beam"
     """Antennas of all radios."""

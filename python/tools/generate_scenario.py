@@ -102,6 +102,11 @@ class Generator:
             return self.definition(name)
         if "anyOf" in schema:
             some = [s for s in schema["anyOf"] if s.get("type") != "null"]
+            if len(some) == len(schema["anyOf"]):
+                # One of several, which are all plain values.
+                kinds = [self.python(s) for s in some]
+                assert all(how is None for _, how in kinds), schema
+                return " | ".join(kind for kind, _ in kinds), None
             assert len(some) == 1, schema
             kind, how = self.python(some[0])
             return f"{kind} | None", how
@@ -120,6 +125,8 @@ class Generator:
         if kind == "object" and isinstance(schema.get("additionalProperties"), dict):
             inner, how = self.python(schema["additionalProperties"])
             return f"dict[str, {inner}]", how and f"{{{how}}}"
+        if kind == "object" and schema.get("additionalProperties") is True:
+            return "dict[str, Any]", None
         simple = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}
         return simple.get(kind, "Any"), None
 
@@ -136,7 +143,11 @@ class Generator:
             return python, python
         if python not in self.written:
             kind, _ = self.python(schema)
-            self.written[python] = f"#: {sentence(schema['description'])}\n{python}: TypeAlias = {kind}\n"
+            lines = textwrap.wrap(
+                sentence(schema["description"]), WIDTH, initial_indent="#: ", subsequent_indent="#: ",
+                break_long_words=False, break_on_hyphens=False,
+            )
+            self.written[python] = "\n".join([*lines, f"{python}: TypeAlias = {kind}\n"])
         return python, None
 
     def choice(self, name: str, schema: dict) -> str | None:

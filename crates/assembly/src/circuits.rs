@@ -9,8 +9,8 @@ use timeplane_model::{Candidates, Duration, Fabric, HostId, LinkId, NodeId, Rate
 use timeplane_protocol::numbering::circuit_classes;
 use timeplane_protocol::{Agent, CircuitController, CircuitControllerConfig, Detail, Reporting};
 use timeplane_scenario::{CircuitDemand, CircuitsSpec};
-use timeplane_schedule::Schedulers;
 use timeplane_schedule::circuits::CircuitParameters;
+use timeplane_schedule::{Algorithm, Algorithms};
 
 pub(crate) struct Circuits {
     pub spec: CircuitsSpec,
@@ -84,13 +84,25 @@ impl PlanAgents for Circuits {
         }
     }
 
-    fn controller(&self, _: Role, start: Start, _: &Schedulers) -> Result<Box<dyn Agent + Send>, AssemblyError> {
+    fn controller(
+        &self,
+        _: Role,
+        start: Start,
+        algorithms: &Algorithms,
+    ) -> Result<Box<dyn Agent + Send>, AssemblyError> {
         let config = self.config();
         // Schedules and rates of an earlier start reach this far.
         let reach = config.circuits.window + config.margin * 2;
         let at = if start.after_restart { start.at.saturating_add(reach) } else { start.at };
         let config = CircuitControllerConfig { epoch: start.epoch, start: at, ..config };
-        Ok(Box::new(CircuitController::new(config, self.spec.scheduler.build_with(self.spec.tuning()))))
+        let scheduler = match &self.spec.scheduler {
+            Algorithm::BuiltIn(scheduler) => scheduler.build_with(self.spec.tuning()),
+            Algorithm::Own(own) => algorithms
+                .circuits
+                .build(own, &config.parameters())
+                .map_err(AssemblyError::own("plan.circuits.scheduler"))?,
+        };
+        Ok(Box::new(CircuitController::new(config, scheduler)))
     }
 }
 

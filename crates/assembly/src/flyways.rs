@@ -9,8 +9,8 @@ use timeplane_model::{Fabric, HostId, Rate};
 use timeplane_protocol::{Agent, FlywayController, FlywayControllerConfig, Pointing, RadioLinks};
 use timeplane_radio::{Field, FlywayRules, InputError, Layout, LinkBudget, Rack, bundled};
 use timeplane_scenario::{FlywaysSpec, PointingSpec, RadioSpec};
-use timeplane_schedule::Schedulers;
 use timeplane_schedule::flyways::{FlywayPlanner, Wired};
+use timeplane_schedule::{Algorithm, Algorithms};
 
 /// Why racks have no field.
 #[derive(Debug, thiserror::Error)]
@@ -77,7 +77,12 @@ impl PlanAgents for Flyways {
         }
     }
 
-    fn controller(&self, _: Role, start: Start, _: &Schedulers) -> Result<Box<dyn Agent + Send>, AssemblyError> {
+    fn controller(
+        &self,
+        _: Role,
+        start: Start,
+        algorithms: &Algorithms,
+    ) -> Result<Box<dyn Agent + Send>, AssemblyError> {
         let (spec, fabric) = (&self.spec, &self.site.fabric);
         let error = |e: &dyn std::fmt::Display| AssemblyError::Flyways(e.to_string());
         let field = field(spec, fabric.hosts()).map_err(|e| error(&e))?;
@@ -85,7 +90,14 @@ impl PlanAgents for Flyways {
             FlywayRules { radios: spec.radios as usize, channels: spec.channels as usize, ..FlywayRules::default() };
         let links = RadioLinks::new(field, rules);
         let config = FlywayControllerConfig { epoch: start.epoch, ..self.config() };
-        let controller = FlywayController::new(config, FlywayPlanner::new(spec.policy.build()), wired(fabric), links);
+        let wired = wired(fabric);
+        let policy = match &spec.policy {
+            Algorithm::BuiltIn(policy) => policy.build(),
+            Algorithm::Own(own) => {
+                algorithms.flyways.build(own, &wired).map_err(AssemblyError::own("plan.flyways.policy"))?
+            }
+        };
+        let controller = FlywayController::new(config, FlywayPlanner::new(policy), wired, links);
         Ok(Box::new(controller.map_err(|e| error(&e))?))
     }
 }

@@ -20,10 +20,10 @@ mod timeslots;
 pub use terms::{ClockTerms, DemandSource, GrantRecord, PlanTerms, QueueWatch, RelayTerms};
 
 use std::sync::Arc;
-use timeplane_model::{ClosError, Fabric, Time, UnknownName};
+use timeplane_model::{ClosError, Fabric, Time};
 use timeplane_protocol::Agent;
 use timeplane_scenario::{PlanSpec, Retune};
-use timeplane_schedule::Schedulers;
+use timeplane_schedule::{Algorithms, OwnError};
 
 /// The network that a plan is assembled for.
 #[derive(Clone, Debug)]
@@ -79,21 +79,27 @@ pub trait PlanAgents {
     /// Builds a controller. Roles that the terms do not list yield an unspecified one.
     ///
     /// # Errors
-    /// If no scheduler has the specified name, or the plan does not suit the fabric.
+    /// If no algorithm has the specified name, if it cannot be made, or if the plan does not suit
+    /// the fabric.
     fn controller(
         &self,
         role: Role,
         start: Start,
-        schedulers: &Schedulers,
+        algorithms: &Algorithms,
     ) -> Result<Box<dyn Agent + Send>, AssemblyError>;
 }
 
 /// Why a plan has no agents.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AssemblyError {
-    /// The specification names an unknown scheduler.
-    #[error(transparent)]
-    Scheduler(#[from] UnknownName),
+    /// The own algorithm at this key of the specification is unknown, or cannot be made.
+    #[error("{key}: {error}")]
+    Own {
+        /// The key of a scheme, such as `plan.tdma.scheduler`.
+        key: &'static str,
+        /// The reason.
+        error: OwnError,
+    },
     /// Timeslots and rates need a Clos network.
     #[error(transparent)]
     Clos(#[from] ClosError),
@@ -102,14 +108,21 @@ pub enum AssemblyError {
     Flyways(String),
 }
 
+impl AssemblyError {
+    /// Why the own algorithm at a key has not been made.
+    fn own(key: &'static str) -> impl Fn(OwnError) -> Self {
+        move |error| Self::Own { key, error }
+    }
+}
+
 /// Assembles the agents of a plan.
 pub fn assemble(spec: &PlanSpec, site: &Site) -> Box<dyn PlanAgents> {
     let site = site.clone();
     match spec {
         PlanSpec::Tdma(spec) => Box::new(tdma::Tdma::new(spec.clone(), site)),
         PlanSpec::Timeslots(spec) => Box::new(timeslots::Timeslots { spec: spec.clone(), site }),
-        PlanSpec::Rates(spec) => Box::new(rates::Rates { spec: *spec, site }),
-        PlanSpec::Circuits(spec) => Box::new(circuits::Circuits { spec: *spec, site }),
+        PlanSpec::Rates(spec) => Box::new(rates::Rates { spec: spec.clone(), site }),
+        PlanSpec::Circuits(spec) => Box::new(circuits::Circuits { spec: spec.clone(), site }),
         PlanSpec::Flyways(spec) => Box::new(flyways::Flyways { spec: spec.clone(), site }),
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use timeplane_model::Fabric;
 use timeplane_protocol::{Agent, Message, RateController, RateControllerConfig};
 use timeplane_scenario::{RateEstimator, RatesSpec};
-use timeplane_schedule::Schedulers;
+use timeplane_schedule::{Algorithm, Algorithms, RateParameters, RateRule};
 
 pub(crate) struct Rates {
     pub spec: RatesSpec,
@@ -23,7 +23,6 @@ impl Rates {
         RateControllerConfig {
             epoch: 0,
             estimator: spec.estimator,
-            normalizer: spec.normalizer,
             every: spec.every,
             compute_time: spec.compute_time,
             lease: spec.report_every * 10 + way * 2 + spec.compute_time,
@@ -52,8 +51,21 @@ impl PlanAgents for Rates {
         }
     }
 
-    fn controller(&self, _: Role, start: Start, _: &Schedulers) -> Result<Box<dyn Agent + Send>, AssemblyError> {
+    fn controller(
+        &self,
+        _: Role,
+        start: Start,
+        algorithms: &Algorithms,
+    ) -> Result<Box<dyn Agent + Send>, AssemblyError> {
         let config = RateControllerConfig { epoch: start.epoch, ..self.config() };
-        Ok(Box::new(RateController::new(config, &self.site.fabric)?))
+        let fabric = &self.site.fabric;
+        let rule = match &self.spec.normalizer {
+            Algorithm::BuiltIn(normalizer) => (*normalizer).into(),
+            Algorithm::Own(own) => {
+                let made = algorithms.rates.build(own, &RateParameters::of(fabric)?);
+                RateRule::Own(made.map_err(AssemblyError::own("plan.rates.normalizer"))?)
+            }
+        };
+        Ok(Box::new(RateController::new(config, rule, fabric)?))
     }
 }

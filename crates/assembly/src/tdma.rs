@@ -6,13 +6,13 @@
 
 use crate::{AssemblyError, ClockTerms, PlanAgents, PlanTerms, RelayTerms, Role, Site, Start};
 use std::sync::Arc;
-use timeplane_model::{Bytes, Duration, Fabric, LinkSpec, Node, Rate};
+use timeplane_model::{Bytes, Demand, Duration, Fabric, LinkSpec, Node, Plan, Rate};
 use timeplane_protocol::{
     Agent, ControlPorts, MakeScheduler, Relay, RelayConfig, Reporting, SignalConfig, SlotController,
     SlotControllerConfig, Standby, Succession,
 };
 use timeplane_scenario::{ControlSpec, TdmaSpec};
-use timeplane_schedule::{Schedulers, SlotParameters};
+use timeplane_schedule::{Algorithm, Algorithms, OwnError, Scheduler, SlotParameters, Standing};
 
 /// How often an idle network of real hosts is asked for reports, unless a round is longer. Each
 /// time costs the hosts and the controller some wake-ups.
@@ -91,12 +91,24 @@ impl Tdma {
         Relay::new(config, Arc::clone(&self.site.fabric))
     }
 
+    /// Makes the scheduler anew whenever a controller takes over.
+    fn maker(&self, slots: SlotParameters, algorithms: &Algorithms) -> Result<MakeScheduler, AssemblyError> {
+        let own = match &self.spec.scheduler {
+            &Algorithm::BuiltIn(scheduler) => return Ok(Box::new(move || scheduler.build(&slots))),
+            Algorithm::Own(own) => own,
+        };
+        let build = algorithms.tdma.factory(own).map_err(|e| own_error()(e.into()))?;
+        let parameters = own.parameters.clone();
+        // A constructor that fails now does so before the run.
+        build(&slots, &parameters).map_err(own_error())?;
+        Ok(Box::new(move || build(&slots, &parameters).unwrap_or_else(|e| Box::new(Unmade(e)))))
+    }
+
     /// One of two controllers that replace each other.
-    fn standby(&self, place: u32, start: Start, schedulers: &Schedulers) -> Result<Standby, AssemblyError> {
+    fn standby(&self, place: u32, start: Start, algorithms: &Algorithms) -> Result<Standby, AssemblyError> {
         let fabric = Arc::clone(&self.site.fabric);
         let config = SlotControllerConfig { start: start.at, ..self.config() };
-        let build = schedulers.factory(&self.spec.scheduler)?;
-        let make: MakeScheduler = Box::new(move || build(&config.slots));
+        let make = self.maker(config.slots, algorithms)?;
         let succession =
             Succession { takeover: self.spec.takeover(&self.site.fabric, self.site.mtu), controllers: 2, place };
         if place == 0 && !start.after_restart {
@@ -106,6 +118,22 @@ impl Tdma {
         // A controller that returns does not know which one leads. It learns the epoch from peers
         // and hosts: with a higher one of its own it would depose the leader.
         Ok(Standby::new(config, succession, make, fabric))
+    }
+}
+
+fn own_error() -> impl Fn(OwnError) -> AssemblyError {
+    AssemblyError::own("plan.tdma.scheduler")
+}
+
+/// Stands for an own scheduler whose constructor fails at a takeover.
+struct Unmade(OwnError);
+
+impl Scheduler for Unmade {
+    fn plan(&mut self, _: &Demand, _: &Fabric, _: &Standing) -> Plan {
+        Plan::Slots(Vec::new())
+    }
+    fn failure(&self) -> Option<OwnError> {
+        Some(self.0.clone())
     }
 }
 
@@ -153,19 +181,22 @@ impl PlanAgents for Tdma {
         &self,
         role: Role,
         start: Start,
-        schedulers: &Schedulers,
+        algorithms: &Algorithms,
     ) -> Result<Box<dyn Agent + Send>, AssemblyError> {
         let place = match role {
             Role::Relay(number) => return Ok(Box::new(self.relay(number, start.epoch))),
             Role::Planner(place) => place,
         };
         if self.spec.standby.is_some() {
-            return Ok(Box::new(self.standby(place, start, schedulers)?));
+            return Ok(Box::new(self.standby(place, start, algorithms)?));
         }
         let config = self.config();
         let quiet = if start.after_restart { config.memory() } else { Duration::ZERO };
         let config = SlotControllerConfig { epoch: start.epoch, start: start.at, quiet, ..config };
-        let scheduler = schedulers.build(&self.spec.scheduler, &config.slots)?;
+        let scheduler = match &self.spec.scheduler {
+            Algorithm::BuiltIn(scheduler) => scheduler.build(&config.slots),
+            Algorithm::Own(own) => algorithms.tdma.build(own, &config.slots).map_err(own_error())?,
+        };
         Ok(Box::new(SlotController::new(config, scheduler, Arc::clone(&self.site.fabric))))
     }
 }

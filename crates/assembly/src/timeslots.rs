@@ -8,7 +8,7 @@ use std::sync::Arc;
 use timeplane_model::{Bytes, Fabric, HostId, Time};
 use timeplane_protocol::{Agent, TimeslotController, TimeslotControllerConfig};
 use timeplane_scenario::TimeslotsSpec;
-use timeplane_schedule::Schedulers;
+use timeplane_schedule::{Algorithm, Algorithms, Order, TimeslotParameters};
 
 pub(crate) struct Timeslots {
     pub spec: TimeslotsSpec,
@@ -27,7 +27,6 @@ impl Timeslots {
             slot,
             slot_bytes: link.rate.bytes_in(slot),
             fill: spec.fill,
-            metric: spec.metric,
             coloring: spec.coloring,
             batch: spec.batch,
             ahead: spec.ahead.unwrap_or_else(|| spec.least_ahead(fabric, self.site.mtu)),
@@ -54,12 +53,25 @@ impl PlanAgents for Timeslots {
         }
     }
 
-    fn controller(&self, _: Role, start: Start, _: &Schedulers) -> Result<Box<dyn Agent + Send>, AssemblyError> {
+    fn controller(
+        &self,
+        _: Role,
+        start: Start,
+        algorithms: &Algorithms,
+    ) -> Result<Box<dyn Agent + Send>, AssemblyError> {
         let config = self.config();
         // Grants of an earlier start reach this far.
         let reach = config.ahead + config.slot * (i64::from(config.batch) + 1);
         let at = if start.after_restart { start.at + reach } else { start.at };
         let config = TimeslotControllerConfig { epoch: start.epoch, start: at, ..config };
-        Ok(Box::new(TimeslotController::new(config, &self.site.fabric)?))
+        let order = match &self.spec.metric {
+            Algorithm::BuiltIn(metric) => (*metric).into(),
+            Algorithm::Own(own) => {
+                let slots = TimeslotParameters { slot: config.slot, bytes: config.slot_bytes, batch: config.batch };
+                let made = algorithms.orders.build(own, &slots);
+                Order::Own(made.map_err(AssemblyError::own("plan.timeslots.metric"))?)
+            }
+        };
+        Ok(Box::new(TimeslotController::new(config, order, &self.site.fabric)?))
     }
 }

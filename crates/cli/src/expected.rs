@@ -14,7 +14,7 @@ use timeplane_experiment::{Extent, PlannedRun, Pulse};
 use timeplane_model::Bytes;
 use timeplane_results::Recorder;
 use timeplane_scenario::{Loaded, Point};
-use timeplane_schedule::Schedulers;
+use timeplane_schedule::Algorithms;
 use timeplane_sim::memory;
 use timeplane_sim::run::{RunError, RunSpec, simulate};
 
@@ -98,8 +98,8 @@ fn tried<'a>(
         let point = run.values.clone();
         let spec = RunSpec { scenario, scheme: &run.scheme, point, seed: run.seed, base: &loaded.base };
         let extent = Extent::new(scenario, source);
-        let schedulers = Schedulers::built_in();
-        let work = |pulse: &Pulse| simulate(&spec, fabric, source, &schedulers, Recorder::discard(), pulse).map(drop);
+        let algorithms = Algorithms::built_in();
+        let work = |pulse: &Pulse| simulate(&spec, fabric, source, &algorithms, Recorder::discard(), pulse).map(drop);
         match trial(longest, cancel, &extent, work) {
             _ if cancel.load(Ordering::Relaxed) => return Ok(Ok(costs)),
             Err(e) => return Ok(Err(Unknown::Failed(e.to_string()))),

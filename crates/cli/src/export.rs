@@ -2,17 +2,16 @@
 //! are the same that a run with this seed gets.
 
 use crate::fail::{self, Failure};
-use crate::preview::{Sources, names};
+use crate::preview::Sources;
 use crate::{ExportArgs, output};
 use timeplane_experiment::say;
 use timeplane_model::Duration;
-use timeplane_schedule::Schedulers;
+use timeplane_schedule::Algorithms;
 use timeplane_workload::write_flow_list;
 
 pub fn export(args: &ExportArgs) -> Result<(), Failure> {
     let loaded = args.scenario.load()?;
-    let schedulers = Schedulers::built_in();
-    fail::warnings(&loaded.validate(&names(&schedulers))?);
+    fail::warnings(&loaded.validate(&Algorithms::built_in())?);
     let points = loaded.points()?;
     let [point] = &points[..] else {
         let keys: Vec<&str> = loaded.scenario.sweep.keys().map(String::as_str).collect();

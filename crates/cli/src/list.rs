@@ -8,7 +8,6 @@ use clap::ValueEnum;
 use comfy_table::{ContentArrangement, Table, presets};
 use serde_json::{Value, json};
 use timeplane_results::{Metric, tables};
-use timeplane_schedule::TdmaScheduler;
 use timeplane_workload::BUNDLED;
 
 /// Kind of names to list.
@@ -116,9 +115,8 @@ fn all() -> Vec<List> {
         list(What::Congestion, "Congestion controls (scheme.NAME.transport.tcp.congestion)", of("Congestion")),
         list(What::Plans, "Plans (scheme.NAME.plan)", of("PlanSpec")),
     ];
-    let schedulers = alternatives(schemars::schema_for!(TdmaScheduler).as_value());
     lists.extend([
-        list(What::Schedulers, "TDMA schedulers (scheme.NAME.plan.tdma.scheduler)", schedulers),
+        list(What::Schedulers, "TDMA schedulers (scheme.NAME.plan.tdma.scheduler)", of("TdmaScheduler")),
         list(What::Schedulers, "Circuit schedulers (scheme.NAME.plan.circuits.scheduler)", of("CircuitAlgorithm")),
         list(What::Schedulers, "Orders of timeslots (scheme.NAME.plan.timeslots.metric)", of("SlotMetric")),
         list(What::Schedulers, "Path algorithms (scheme.NAME.plan.timeslots.coloring)", of("PathColoring")),

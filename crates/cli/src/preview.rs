@@ -11,17 +11,12 @@ use std::sync::Arc;
 use timeplane_experiment::{ExitCode, PlannedRun, checks};
 use timeplane_model::{Bytes, Duration, Fabric, Rate, printable_line};
 use timeplane_scenario::{Loaded, Pattern, PlanSpec, Point, Scenario, Workload};
-use timeplane_schedule::Schedulers;
+use timeplane_schedule::Algorithms;
 use timeplane_sim::memory;
 use timeplane_workload::{Source, WorkloadError};
 
 /// The memory of a run from which on a preview states it.
 const WORTH_SAYING: Bytes = Bytes::mb(100);
-
-/// The names of schedulers that a plan can use.
-pub fn names(schedulers: &Schedulers) -> Vec<&str> {
-    schedulers.names().collect()
-}
 
 /// Fabrics and workloads by their specification. Points of a sweep often share them.
 #[derive(Default)]
@@ -77,8 +72,7 @@ pub fn validate(args: &ValidateArgs) -> Result<(), Failure> {
 
 /// Checks values, fabrics and files. Returns the points and the warnings.
 pub fn check(loaded: &Loaded) -> Result<(Vec<Point>, Vec<timeplane_scenario::Issue>), Failure> {
-    let schedulers = Schedulers::built_in();
-    let warnings = checks::scenario(loaded, &names(&schedulers))?;
+    let warnings = checks::scenario(loaded, &Algorithms::built_in())?;
     let points = loaded.points()?;
     let mut sources = Sources::default();
     for point in &points {
@@ -201,7 +195,7 @@ fn radios(scenario: &Scenario) -> Vec<String> {
                 "{scheme}: {} per rack on {}, policy {}, antennas {}, access {}",
                 output::count(f.radios, "radio"),
                 output::count(f.channels, "channel"),
-                name(json!(f.policy)),
+                f.policy.name().to_owned(),
                 name(json!(f.antenna)),
                 name(json!(f.access)),
             ));

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use timeplane_model::nearest;
 use timeplane_results::{Bound, Metric, RunSummary, Scope};
-use timeplane_scenario::{Check, Issue, Limit, Loaded, ScenarioError};
+use timeplane_scenario::{Algorithms, Check, Issue, Limit, Loaded, ScenarioError};
 
 /// An invalid check: its place, what is wrong and what is expected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -77,13 +77,13 @@ pub enum Refusal {
 }
 
 /// Checks everything of a scenario that needs no run. Simulations, labs and controllers call it
-/// before they start, so that they refuse the same scenarios. `schedulers` are the names that a
-/// TDMA plan may use. Returns warnings.
+/// before they start, so that they refuse the same scenarios. `algorithms` are those that plans may
+/// use. Returns warnings.
 ///
 /// # Errors
 /// Everything that is wrong with its values, or the first wrong check.
-pub fn scenario(loaded: &Loaded, schedulers: &[&str]) -> Result<Vec<Issue>, Refusal> {
-    let warnings = loaded.validate(schedulers)?;
+pub fn scenario(loaded: &Loaded, algorithms: &Algorithms) -> Result<Vec<Issue>, Refusal> {
+    let warnings = loaded.validate(algorithms)?;
     validate(loaded)?;
     Ok(warnings)
 }

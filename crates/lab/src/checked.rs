@@ -5,7 +5,7 @@
 use std::path::Path;
 use timeplane_experiment::checks::{self, Refusal};
 use timeplane_scenario::{Issue, Loaded};
-use timeplane_schedule::Schedulers;
+use timeplane_schedule::Algorithms;
 
 /// A scenario that makes sense, with the changes in `overrides`, and its warnings.
 ///
@@ -32,8 +32,7 @@ pub fn for_controller(file: &Path) -> Result<(Loaded, Vec<Issue>), Refusal> {
 }
 
 fn check(loaded: &Loaded) -> Result<Vec<Issue>, Refusal> {
-    let schedulers = Schedulers::built_in();
-    checks::scenario(loaded, &schedulers.names().collect::<Vec<_>>())
+    checks::scenario(loaded, &Algorithms::built_in())
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use timeplane_model::{Duration, Fabric, FabricError, HostId, Time, nearest};
 use timeplane_protocol::Agent;
 use timeplane_protocol::wire::SignalEncoding;
 use timeplane_scenario::{PlanSpec, RateEstimator, Scenario, Topology};
-use timeplane_schedule::Schedulers;
+use timeplane_schedule::Algorithms;
 
 /// Signals that are later than the fastest one by less than this open their gates under any plan.
 /// Hosts that are busy hear them that late.
@@ -228,6 +228,6 @@ impl Plan for LivePlan {
         after_restart: bool,
     ) -> Result<Box<dyn Agent + Send>, Failure> {
         let start = Start { epoch, at: start, after_restart };
-        Ok(self.agents().controller(Role::Planner(place), start, &Schedulers::built_in())?)
+        Ok(self.agents().controller(Role::Planner(place), start, &Algorithms::built_in())?)
     }
 }

@@ -7,6 +7,7 @@ use crate::batch::GrantBatch;
 use crate::host::Detail;
 use crate::message::Message;
 use timeplane_model::{Backlog, Bytes, Class, Duration, Grant, HostId, LinkId, Matching, Medium, Rate, Round, Time};
+use timeplane_schedule::OwnError;
 use timeplane_schedule::circuits::CircuitError;
 
 /// A state machine that a driver gives time and I/O.
@@ -227,6 +228,9 @@ pub enum PlanFault {
     /// The parameters are impossible for the circuit scheduler.
     #[error("no circuits can be scheduled: {0}")]
     Circuits(#[from] CircuitError),
+    /// An own algorithm failed, or its answer is invalid.
+    #[error(transparent)]
+    Own(#[from] OwnError),
     /// Circuits and rates violate the rules of classes.
     #[error(transparent)]
     Classes(#[from] ClassFault),

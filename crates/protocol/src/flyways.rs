@@ -5,7 +5,7 @@
 //! can have received the plan and its beams are pointed. A rack that misses a message keeps its
 //! links until their lease ends.
 
-use crate::agent::{Address, Agent, Input, Output};
+use crate::agent::{Address, Agent, Event, Input, Output};
 use crate::host::Reporting;
 use crate::inbox::{Inbox, ReportCounters};
 use crate::message::{BacklogReport, Message, RackFlyways, RackLink, RackShare};
@@ -50,7 +50,7 @@ pub struct FlywayControllerCounters {
     pub messages: u64,
     /// New links.
     pub begun: u64,
-    /// Plans that failed because the reported bytes overflow.
+    /// Plans that failed because the reported bytes overflow, or because an own policy failed.
     pub failed: u64,
 }
 
@@ -170,15 +170,21 @@ impl<L: LinkSet + Clone> FlywayController<L> {
         }
     }
 
-    fn compute(&mut self, now: Time) {
+    fn compute(&mut self, now: Time, out: &mut Vec<Output>) {
         self.measure(now);
         let c = self.config;
         self.dirty = false;
         self.next = now + c.every;
         let planned = self.traffic().and_then(|traffic| self.phases.next(&traffic));
-        let Ok(phase) = planned else {
-            self.counters.failed += 1;
-            return;
+        let phase = match planned {
+            Ok(phase) => phase,
+            Err(fault) => {
+                if let FlywayError::Own(fault) = fault {
+                    out.push(Output::Log(Event::PlanRefused { round: Round(self.round.0 + 1), fault: fault.into() }));
+                }
+                self.counters.failed += 1;
+                return;
+            }
         };
         self.counters.plans += 1;
         self.counters.begun += phase.begun as u64;
@@ -260,7 +266,7 @@ impl<L: LinkSet + Clone> Agent for FlywayController<L> {
         }
         // Reports alone start no plan: all that arrive at the deadline count.
         if self.next <= now && (self.dirty || self.renewal().is_some_and(|at| at <= now)) {
-            self.compute(now);
+            self.compute(now, out);
         }
         while self.computing.front().is_some_and(|c| c.0 <= now) {
             let (_, messages) = self.computing.pop_front().expect("it is there");

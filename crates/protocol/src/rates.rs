@@ -1,10 +1,10 @@
 //! The controller of rates: it gives each pair with demand a rate.
 //!
 //! This is the asynchronous scheme (ASY) of the comparison of central controls. With
-//! [`RateNormalizer::Proportional`] it is the allocator of Flowtune (Perry, Balakrishnan, Shah,
-//! NSDI 2017).
+//! [`RateNormalizer::Proportional`](timeplane_schedule::RateNormalizer::Proportional) it is the
+//! allocator of Flowtune (Perry, Balakrishnan, Shah, NSDI 2017).
 
-use crate::agent::{Address, Agent, Input, Output};
+use crate::agent::{Address, Agent, Event, Input, Output};
 use crate::host::Reporting;
 use crate::inbox::{Inbox, ReportCounters};
 use crate::live::Live;
@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use timeplane_model::{Bytes, Class, ClosError, Duration, Fabric, HostId, Rate, Round, Time};
 use timeplane_schedule::rates::Offered;
-use timeplane_schedule::{RateAllocator, RateNormalizer};
+use timeplane_schedule::{RateAllocator, RateRule};
 
 /// Estimator of the rate that a pair requests, which is at most the rate of the link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -49,8 +49,6 @@ pub struct RateControllerConfig {
     pub epoch: u32,
     /// How requested rates are estimated.
     pub estimator: RateEstimator,
-    /// How granted rates are computed from them.
-    pub normalizer: RateNormalizer,
     /// The shortest time between two computations.
     pub every: Duration,
     /// How long a computation takes.
@@ -131,15 +129,20 @@ pub struct RateController {
 }
 
 impl RateController {
-    /// A controller that knows of no demand.
+    /// A controller that knows of no demand, and computes granted rates from requested ones by this
+    /// rule.
     ///
     /// # Errors
     ///
     /// If the fabric's links are not multiples of a unit link.
-    pub fn new(config: RateControllerConfig, fabric: &Arc<Fabric>) -> Result<Self, ClosError> {
+    pub fn new(
+        config: RateControllerConfig,
+        rule: impl Into<RateRule>,
+        fabric: &Arc<Fabric>,
+    ) -> Result<Self, ClosError> {
         let hosts = fabric.hosts();
         Ok(Self {
-            allocator: RateAllocator::new(fabric, config.normalizer)?,
+            allocator: RateAllocator::new(fabric, rule)?,
             live: Live::new(Arc::clone(fabric)),
             inbox: Inbox::new(hosts),
             rows: (0..hosts).map(|_| Row::default()).collect(),
@@ -216,11 +219,9 @@ impl RateController {
         }
     }
 
-    fn compute(&mut self, now: Time) {
+    /// What each pair with demand and a route requests, in the order of hosts.
+    fn offer(&mut self, now: Time) {
         let c = self.config;
-        self.dirty = false;
-        self.next = now + c.every;
-        self.counters.computations += 1;
         self.offered.clear();
         for (source, row) in self.rows.iter().enumerate() {
             let line = self.line[source].as_bps() as f64 / 8.0;
@@ -240,8 +241,19 @@ impl RateController {
                 self.offered.push(Offered { source, destination, rate: (asked / line).min(1.0) });
             }
         }
-        self.allocator.allocate(&self.offered, &mut self.given);
+    }
+
+    fn compute(&mut self, now: Time, out: &mut Vec<Output>) {
+        let c = self.config;
+        self.dirty = false;
+        self.next = now + c.every;
+        self.counters.computations += 1;
+        self.offer(now);
         self.round = Round(self.round.0 + 1);
+        if let Err(fault) = self.allocator.allocate(&self.offered, &mut self.given) {
+            out.push(Output::Log(Event::PlanRefused { round: self.round, fault: fault.into() }));
+            return;
+        }
         let lease = now + c.compute_time + c.lease;
         let mut messages = Vec::new();
         let mut at = 0;
@@ -314,7 +326,7 @@ impl Agent for RateController {
         }
         // Reports alone start no computation: all that arrive at the deadline count.
         if self.dirty && self.next <= now {
-            self.compute(now);
+            self.compute(now, out);
         }
         while self.computing.front().is_some_and(|c| c.0 <= now) {
             let (_, messages) = self.computing.pop_front().expect("it is there");

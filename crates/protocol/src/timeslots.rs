@@ -3,7 +3,7 @@
 //! It works as Fastpass (Perry et al., SIGCOMM 2014), and as SYN in the comparison of synchronous
 //! with asynchronous central control.
 
-use crate::agent::{Address, Agent, Input, Output};
+use crate::agent::{Address, Agent, Event, Input, Output};
 use crate::batch::{GrantBatch, Timeslot};
 use crate::host::{Detail, Reporting};
 use crate::inbox::{Inbox, ReportCounters};
@@ -12,7 +12,7 @@ use crate::message::{BacklogReport, Message};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use timeplane_model::{Bytes, Class, ClosError, Duration, Fabric, HostId, Round, Time};
-use timeplane_schedule::{PacketSlot, PathColoring, SlotFill, SlotMetric, TimeslotAllocator};
+use timeplane_schedule::{Order, PacketSlot, PathColoring, SlotFill, TimeslotAllocator};
 
 /// Configuration of a [`TimeslotController`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,8 +27,6 @@ pub struct TimeslotControllerConfig {
     pub slot_bytes: Bytes,
     /// What a slot may carry.
     pub fill: SlotFill,
-    /// Which pair goes first.
-    pub metric: SlotMetric,
     /// How paths are found.
     pub coloring: PathColoring,
     /// Slots that are allocated together, and granted to each of their senders in one message; at
@@ -98,13 +96,17 @@ pub struct TimeslotController {
 }
 
 impl TimeslotController {
-    /// A controller that knows of no packet.
+    /// A controller that knows of no packet, and gives slots to pairs in this order.
     ///
     /// # Errors
     ///
     /// If the fabric's paths cannot be colored.
-    pub fn new(config: TimeslotControllerConfig, fabric: &Arc<Fabric>) -> Result<Self, ClosError> {
-        let allocator = TimeslotAllocator::new(fabric, config.metric, config.coloring, config.fill, config.slot_bytes)?;
+    pub fn new(
+        config: TimeslotControllerConfig,
+        order: impl Into<Order>,
+        fabric: &Arc<Fabric>,
+    ) -> Result<Self, ClosError> {
+        let allocator = TimeslotAllocator::new(fabric, order, config.coloring, config.fill, config.slot_bytes)?;
         let hosts = fabric.hosts();
         Ok(Self {
             allocator,
@@ -166,7 +168,7 @@ impl TimeslotController {
     }
 
     /// Allocates the next batch. Called late, it skips slots whose grants would come too late.
-    fn allocate(&mut self, now: Time) {
+    fn allocate(&mut self, now: Time, out: &mut Vec<Output>) {
         let c = self.config;
         let first = self.first_slot(now);
         self.round = Round(self.round.0 + 1);
@@ -175,7 +177,9 @@ impl TimeslotController {
         for index in 0..c.batch.max(1) {
             let start = batch.start(index);
             self.allocations.clear();
-            self.allocator.allocate(start, &mut self.allocations);
+            if let Err(fault) = self.allocator.allocate(start, &mut self.allocations) {
+                out.push(Output::Log(Event::PlanRefused { round, fault: fault.into() }));
+            }
             self.counters.slots += 1;
             self.counters.allocations += self.allocations.len() as u64;
             for &PacketSlot { source, destination, class, path } in &self.allocations {
@@ -214,7 +218,7 @@ impl Agent for TimeslotController {
         }
         // Reports alone allocate nothing: all that arrive at the deadline count.
         if self.allocate_at().is_some_and(|t| t <= now) {
-            self.allocate(now);
+            self.allocate(now, out);
         }
         while self.computing.front().is_some_and(|c| c.0 <= now) {
             out.extend(self.computing.pop_front().map(|(_, batch)| Output::Grants(batch)));

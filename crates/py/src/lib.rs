@@ -1,16 +1,16 @@
 //! The Python module `timeplane._core`: Python classes over the Rust crates.
 //!
 //! It holds only what has to be in Rust: reading scenarios, running them without the interpreter's
-//! lock, tables as Arrow streams, and schedulers written in Python. Users import the package in
+//! lock, tables as Arrow streams, and algorithms written in Python. Users import the package in
 //! `python/timeplane`.
 
 mod algorithms;
 mod error;
 mod flyways;
+mod own;
 mod results;
 mod run;
 mod scenario;
-mod scheduler;
 mod sweep;
 mod table;
 
@@ -31,13 +31,16 @@ mod _core {
         antenna_gain, beam_training, flyway_phases, flyway_policies, flyways, link_rate, published_layout, rack_rows,
     };
     #[pymodule_export]
+    use crate::own::{
+        BusyWire, CircuitParameters, FlywayParameters, RateFlows, RateParameters, SlotParameters, TimeslotParameters,
+        WaitingPairs,
+    };
+    #[pymodule_export]
     use crate::results::{Comparison, Results};
     #[pymodule_export]
     use crate::run::run;
     #[pymodule_export]
     use crate::scenario::{Loaded, schema};
-    #[pymodule_export]
-    use crate::scheduler::SlotParameters;
     #[pymodule_export]
     use crate::sweep::{Sweep, run_elsewhere, split_override};
     #[pymodule_export]
@@ -61,10 +64,20 @@ mod _core {
         timeplane_model::printable_line(text).into_owned()
     }
 
-    /// Names of the schedulers that are built in.
+    /// Names of the algorithms that are built in, by the key of their plan.
     #[pyfunction]
-    fn schedulers() -> Vec<String> {
-        timeplane_schedule::Schedulers::built_in().names().map(str::to_owned).collect()
+    fn schedulers() -> Vec<(&'static str, Vec<String>)> {
+        fn names<P, A>(all: &timeplane_schedule::Registry<P, A>) -> Vec<String> {
+            all.names().map(str::to_owned).collect()
+        }
+        let all = timeplane_schedule::Algorithms::built_in();
+        vec![
+            ("tdma", names(&all.tdma)),
+            ("timeslots", names(&all.orders)),
+            ("rates", names(&all.rates)),
+            ("circuits", names(&all.circuits)),
+            ("flyways", names(&all.flyways)),
+        ]
     }
 
     /// Quantile `p` of Student's t distribution.

@@ -2,13 +2,12 @@
 //! signals meanwhile.
 
 use crate::error;
+use crate::own::{self, Failures, Registered};
 use crate::results::{Comparison, Results};
 use crate::scenario::Loaded;
-use crate::scheduler::{self, Failure};
 use crate::sweep;
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
-use std::collections::HashMap;
 use std::ffi::CString;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,9 +15,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use timeplane_experiment::{Options, PlannedRun, Progress};
 use timeplane_model::printable;
-use timeplane_results::{ResultsError, Store};
-use timeplane_scenario::PlanSpec;
-use timeplane_schedule::Schedulers;
+use timeplane_results::Store;
 use timeplane_sim::{SimulationError, Simulator};
 
 /// The interval at which signals are checked.
@@ -55,29 +52,24 @@ impl State {
     }
 }
 
-/// Whether a run depends on Python code, which is not part of its key.
-fn is_python(loaded: &timeplane_scenario::Loaded, run: &PlannedRun, schedulers: &HashMap<String, Py<PyAny>>) -> bool {
-    // A sweep may change the scheduler.
-    let swept = run.values.iter().any(|(key, value)| key.ends_with(".scheduler") && schedulers.contains_key(value));
-    let plan = loaded.scenario.scheme.get(&run.scheme).and_then(|c| c.plan.as_ref());
-    let named = |p: &PlanSpec| matches!(p, PlanSpec::Tdma(slots) if schedulers.contains_key(&slots.scheduler));
-    swept || plan.is_some_and(named)
-}
-
-/// Removes completed runs of schedulers written in Python, so that they are repeated. That includes
-/// runs that a killed process has finished but not put in place.
+/// Removes completed runs that depend on Python code, which is not part of their keys, so that they
+/// are repeated. That includes runs that a killed process has finished but not put in place.
 fn forget(
     loaded: &timeplane_scenario::Loaded,
     planned: &[PlannedRun],
     options: &Options,
-    schedulers: &HashMap<String, Py<PyAny>>,
-) -> Result<(), ResultsError> {
-    let stale: Vec<&PlannedRun> = planned.iter().filter(|p| is_python(loaded, p, schedulers)).collect();
+) -> Result<(), SimulationError> {
+    let points = loaded.points()?;
+    let is_own = |p: &&PlannedRun| {
+        let scheme = points[p.point].scenario.scheme.get(&p.scheme);
+        scheme.and_then(|s| s.plan.as_ref()).is_some_and(|plan| plan.own_algorithm().is_some())
+    };
+    let stale: Vec<&PlannedRun> = planned.iter().filter(is_own).collect();
     if stale.is_empty() || !options.results.join(loaded.name()).exists() {
         return Ok(());
     }
     let store = Store::open(&options.results, &loaded.name())?;
-    stale.iter().try_for_each(|p| store.remove(&p.key))
+    Ok(stale.iter().try_for_each(|p| store.remove(&p.key))?)
 }
 
 /// Warns the user. A filter may make an error of it.
@@ -92,7 +84,7 @@ pub(crate) fn warn(py: Python<'_>, note: &str) -> PyResult<()> {
 /// with (completed runs, of them complete before, all runs, events, seconds left). The results hold
 /// a reference to `keep`.
 #[pyfunction]
-#[pyo3(signature = (loaded, jobs, root, progress, schedulers, keep, until=None))]
+#[pyo3(signature = (loaded, jobs, root, progress, registered, keep, until=None))]
 #[allow(clippy::too_many_arguments, reason = "one call from Python, where each has a name")]
 pub(crate) fn run(
     py: Python<'_>,
@@ -100,7 +92,7 @@ pub(crate) fn run(
     jobs: usize,
     root: PathBuf,
     progress: Option<Bound<'_, PyAny>>,
-    schedulers: HashMap<String, Py<PyAny>>,
+    registered: Registered,
     keep: Option<Py<PyAny>>,
     until: Option<&str>,
 ) -> PyResult<(Results, Comparison)> {
@@ -109,12 +101,11 @@ pub(crate) fn run(
     let options = Options { until, ..Options::new(jobs, root) };
     let planned = py.detach(|| timeplane_experiment::plan(&Simulator::default(), loaded, &options));
     let planned = planned.map_err(|e| error::batch(py, &e))?;
-    py.detach(|| forget(loaded, &planned, &options, &schedulers)).map_err(|e| error::results(py, &e))?;
-    let failure = Arc::new(Failure::default());
-    let mut known = Schedulers::built_in();
-    for (name, scheduler) in schedulers {
-        known.register(name.clone(), scheduler::factory(name, scheduler, Arc::clone(&failure)));
+    if registered.values().any(|named| !named.is_empty()) {
+        py.detach(|| forget(loaded, &planned, &options)).map_err(|e| error::batch(py, &e))?;
     }
+    let failures = Arc::new(Failures::default());
+    let known = own::algorithms(&registered, py, &failures);
     let (cancel, total) = (AtomicBool::new(false), planned.len());
     let state = State { events: vec![0; total], ..State::default() };
     let state = Mutex::new(state);
@@ -151,7 +142,7 @@ pub(crate) fn run(
                 Ok(())
             };
             stopped = look().err();
-            if stopped.is_some() || failure.is_set() {
+            if stopped.is_some() {
                 cancel.store(true, Ordering::Relaxed);
             }
         }
@@ -161,12 +152,12 @@ pub(crate) fn run(
         let told = notes.iter().try_for_each(|note| warn(py, note));
         (outcome, stopped.or_else(|| told.err()))
     });
-    if let Some(error) = stopped.or_else(|| failure.take()) {
+    if let Some(error) = stopped {
         return Err(error);
     }
     let outcome =
         outcome.map_err(|_| error::failed(py, "the simulator panicked; this is a mistake of it", None, None))?;
-    let outcome = outcome.map_err(|e: SimulationError| error::batch(py, &e))?;
+    let outcome = outcome.map_err(|e: SimulationError| failures.error(py, &e))?;
     if let Some(progress) = &progress {
         tell(progress)?;
     }

@@ -2,10 +2,16 @@
 //! Problems become exceptions with the location of each value.
 
 use crate::error;
+use crate::own::{self, Registered};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::path::PathBuf;
-use timeplane_schedule::Schedulers;
+use std::sync::Arc;
+use timeplane_scenario::{PlanSpec, Scenario};
+
+/// The use of an algorithm that is not built in: the dotted key, the scheme, the plan, the name, and
+/// the parameters as JSON text.
+type OwnUse = (String, String, &'static str, String, String);
 
 /// A scenario with the locations of its values.
 #[pyclass(frozen, module = "timeplane._core")]
@@ -35,6 +41,23 @@ impl Loaded {
         self.0.scenario.to_json().to_string()
     }
 
+    /// Uses of algorithms that are not built in: the dotted key, the scheme, the plan, the name and
+    /// the parameters as JSON text. The points of a sweep may have several.
+    fn own_algorithms(&self, py: Python<'_>) -> PyResult<Vec<OwnUse>> {
+        let points = py.detach(|| self.0.points()).map_err(|e| error::scenario(py, &e))?;
+        let mut all = Vec::new();
+        for (scheme, plan) in points.iter().flat_map(|point| plans(&point.scenario)) {
+            let Some((key, own)) = plan.own_algorithm() else { continue };
+            let place = format!("scheme.{scheme}.plan.{}.{key}", plan.key());
+            let values = serde_json::to_string(&own.parameters).expect("parameters are JSON");
+            let one = (place, scheme.clone(), plan.key(), own.name.clone(), values);
+            if !all.contains(&one) {
+                all.push(one);
+            }
+        }
+        Ok(all)
+    }
+
     /// Name of the results folder.
     #[getter]
     fn name(&self) -> String {
@@ -47,13 +70,12 @@ impl Loaded {
         self.0.base.clone()
     }
 
-    /// Checks the scenario and the files that it names; returns warnings. `schedulers` are names in
-    /// addition to the built-in schedulers.
-    fn validate(&self, py: Python<'_>, schedulers: Vec<String>) -> PyResult<Vec<Py<PyAny>>> {
+    /// Checks the scenario and the files that it names; returns warnings. `registered` are own
+    /// algorithms.
+    fn validate(&self, py: Python<'_>, registered: Registered) -> PyResult<Vec<Py<PyAny>>> {
+        let algorithms = own::algorithms(&registered, py, &Arc::default());
         let warnings = py.detach(|| {
-            let built_in = Schedulers::built_in();
-            let names: Vec<&str> = built_in.names().chain(schedulers.iter().map(String::as_str)).collect();
-            let warnings = self.0.validate(&names)?;
+            let warnings = self.0.validate(&algorithms)?;
             timeplane_experiment::prepare(&timeplane_sim::Simulator::default(), &self.0)?;
             Ok(warnings)
         });
@@ -62,6 +84,11 @@ impl Loaded {
             Err(e) => Err(error::batch(py, &e)),
         }
     }
+}
+
+/// The plans of a scenario, with the names of their schemes.
+fn plans(scenario: &Scenario) -> impl Iterator<Item = (&String, &PlanSpec)> {
+    scenario.scheme.iter().filter_map(|(name, scheme)| Some((name, scheme.plan.as_ref()?)))
 }
 
 /// The JSON Schema of scenarios, as text.

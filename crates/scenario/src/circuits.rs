@@ -4,7 +4,7 @@
 use crate::{CircuitsSpec, Interfaces};
 use timeplane_model::{Bytes, Duration, Fabric, HostId, LinkSpec, Rate};
 use timeplane_protocol::{Message, SLACK, size};
-use timeplane_schedule::circuits::CircuitTuning;
+use timeplane_schedule::circuits::{CircuitAlgorithm, CircuitTuning};
 
 impl CircuitsSpec {
     /// Maximum time from sending pause frames until no more light reaches the circuit switch, for
@@ -63,9 +63,14 @@ impl CircuitsSpec {
         CircuitTuning { day, granularity, hysteresis, reorder }
     }
 
+    /// Whether the scheduler is a built-in one with this property.
+    pub(crate) fn has(&self, property: impl FnOnce(CircuitAlgorithm) -> bool) -> bool {
+        self.scheduler.built_in().is_some_and(property)
+    }
+
     /// Whether hosts report their backlogs by coflow.
     pub fn reports_coflows(&self) -> bool {
-        self.coflows && self.scheduler.orders_coflows()
+        self.coflows && self.has(CircuitAlgorithm::orders_coflows)
     }
 
     /// Time to send the control frames to all hosts.
@@ -117,7 +122,7 @@ mod tests {
         let frame = Duration::from_ps(67_200);
         assert_eq!(one.frames(&fabric), (frame + Duration::from_us(3)) * 8);
         let signals = SignalSpec { interfaces: Interfaces::PerEdgeSwitch, ..signals };
-        let each = CircuitsSpec { signals, ..one };
+        let each = CircuitsSpec { signals, ..one.clone() };
         assert_eq!(each.frames(&fabric), (frame + Duration::from_us(3)) * 2);
         // 1538 B at 10 Gb/s twice, at 100 Gb/s once; two propagation delays and the rack switch.
         let line = Duration::from_ps(1_230_400 * 2 + 123_040);

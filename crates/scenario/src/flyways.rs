@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use timeplane_model::Duration;
 use timeplane_radio::{AckPath, AntennaName, MacName, Rows};
+use timeplane_schedule::Algorithm;
 use timeplane_schedule::flyways::FlywayPolicy;
 
 /// A controller that points radios on racks at each other, depending on the racks' backlogs
@@ -19,7 +20,7 @@ use timeplane_schedule::flyways::FlywayPolicy;
 #[serde(deny_unknown_fields, default)]
 pub struct FlywaysSpec {
     /// Policy that decides which link is added next.
-    pub policy: FlywayPolicy,
+    pub policy: Algorithm<FlywayPolicy>,
     /// Antennas of all radios.
     pub antenna: AntennaName,
     /// Radios on each rack.
@@ -90,7 +91,7 @@ pub enum PointingSpec {
 impl Default for FlywaysSpec {
     fn default() -> Self {
         Self {
-            policy: FlywayPolicy::default(),
+            policy: Algorithm::default(),
             antenna: AntennaName::NarrowBeam,
             radios: 1,
             channels: 3,

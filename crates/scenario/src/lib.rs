@@ -66,7 +66,9 @@ pub use timeplane_protocol::{PredictedConfig, ProactiveConfig, ProxyPolicy, Rate
 pub use timeplane_radio::{AckPath, AntennaName, MacName, RoomName};
 pub use timeplane_schedule::circuits::{CircuitAlgorithm, Retune};
 pub use timeplane_schedule::flyways::FlywayPolicy;
-pub use timeplane_schedule::{PathColoring, RateNormalizer, SlotFill, SlotMetric};
+pub use timeplane_schedule::{
+    Algorithm, Algorithms, OwnAlgorithm, PathColoring, RateNormalizer, SlotFill, SlotMetric, TdmaScheduler,
+};
 pub use timeplane_transport::{CongestionKind, DelayedAck, RtoRule};
 pub use workload::{
     ChakraTrace, CoflowTrace, Collective, CollectiveAlgorithm, CollectiveAlgorithms, CollectiveSpec, FlowList,

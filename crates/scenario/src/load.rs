@@ -4,7 +4,7 @@
 use crate::document::{Node, Origin, Value};
 use crate::error::{Issue, Location, Problem, ScenarioError, Source};
 use crate::shape::{Finding, Shape, join, one_of};
-use crate::{Preset, Scenario};
+use crate::{Algorithms, Preset, Scenario};
 use indexmap::IndexMap;
 use std::fs;
 use std::io::{self, Read};
@@ -233,15 +233,14 @@ impl Loaded {
         Ok(points)
     }
 
-    /// Validates every point; `schedulers` are the names that a TDMA plan may use. Returns
-    /// warnings.
+    /// Validates every point; `algorithms` are those that plans may use. Returns warnings.
     ///
     /// # Errors
     /// Everything that is wrong, without repetitions.
-    pub fn validate(&self, schedulers: &[&str]) -> Result<Vec<Issue>, ScenarioError> {
+    pub fn validate(&self, algorithms: &Algorithms) -> Result<Vec<Issue>, ScenarioError> {
         let (mut errors, mut warnings): (Vec<Issue>, Vec<Issue>) = (Vec::new(), Vec::new());
         self.each_point(|point, document| {
-            let checked = crate::validate::check(&point.scenario, schedulers, &self.base);
+            let checked = crate::validate::check(&point.scenario, algorithms, &self.base);
             for (findings, issues) in [(checked.errors, &mut errors), (checked.warnings, &mut warnings)] {
                 for note in findings {
                     let issue = Issue {

@@ -16,7 +16,7 @@ use strum::IntoStaticStr;
 use timeplane_model::{Bytes, Duration, Fabric, Rate};
 use timeplane_protocol::{Message, RateEstimator, size};
 use timeplane_schedule::circuits::CircuitAlgorithm;
-use timeplane_schedule::{PathColoring, RateNormalizer, SlotFill, SlotMetric};
+use timeplane_schedule::{Algorithm, OwnAlgorithm, PathColoring, RateNormalizer, SlotFill, SlotMetric, TdmaScheduler};
 
 /// Scheme: how the network is operated, that is transport, routing and planning.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -164,6 +164,17 @@ impl PlanSpec {
     pub fn key(&self) -> &'static str {
         self.into()
     }
+    /// The algorithm of a program that the plan uses, with the key of the plan that names it.
+    pub fn own_algorithm(&self) -> Option<(&'static str, &OwnAlgorithm)> {
+        let (key, own) = match self {
+            Self::Tdma(s) => ("scheduler", s.scheduler.own()),
+            Self::Timeslots(t) => ("metric", t.metric.own()),
+            Self::Rates(r) => ("normalizer", r.normalizer.own()),
+            Self::Circuits(c) => ("scheduler", c.scheduler.own()),
+            Self::Flyways(f) => ("policy", f.policy.own()),
+        };
+        Some((key, own?))
+    }
     /// Path of the messages between controller and hosts.
     pub fn control(&self) -> ControlSpec {
         match self {
@@ -198,7 +209,7 @@ pub struct TdmaSpec {
     pub round_slots: u32,
     /// Scheduling algorithm, as `timeplane list schedulers` names it, or one that a program has
     /// registered.
-    pub scheduler: String,
+    pub scheduler: Algorithm<TdmaScheduler>,
     /// One-way latency between controller and hosts, besides the time on ports.
     pub control_latency: Duration,
     /// Probability that a control message is lost.
@@ -242,7 +253,7 @@ impl Default for TdmaSpec {
             slot: Duration::from_us(300),
             guard: Duration::from_us(15),
             round_slots: 32,
-            scheduler: "weighted_round_robin".to_owned(),
+            scheduler: Algorithm::default(),
             control_latency: Duration::from_us(20),
             control_loss: 0.0,
             control: ControlSpec::default(),
@@ -301,7 +312,7 @@ pub struct TimeslotsSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slot: Option<Duration>,
     /// Order in which pairs are matched.
-    pub metric: SlotMetric,
+    pub metric: Algorithm<SlotMetric>,
     /// What may fill a slot.
     pub fill: SlotFill,
     /// Algorithm that finds the paths.
@@ -352,7 +363,7 @@ pub enum FlowOrder {
 impl TimeslotsSpec {
     /// Whether the flow of a pair with the fewest bytes left goes first.
     pub fn shortest_first(&self) -> bool {
-        self.metric == SlotMetric::Srjf && self.flow_order == FlowOrder::Metric
+        self.metric == SlotMetric::Srjf.into() && self.flow_order == FlowOrder::Metric
     }
 
     /// Minimum time from an allocation to its slot: computation, delivery, and a host's clock that
@@ -373,7 +384,7 @@ impl Default for TimeslotsSpec {
     fn default() -> Self {
         Self {
             slot: None,
-            metric: SlotMetric::default(),
+            metric: Algorithm::default(),
             fill: SlotFill::default(),
             coloring: PathColoring::default(),
             classes: Vec::new(),
@@ -392,13 +403,13 @@ impl Default for TimeslotsSpec {
 }
 
 /// A rate for each pair.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RatesSpec {
     /// Estimator of the requested rates.
     pub estimator: RateEstimator,
     /// Algorithm that turns requested rates into feasible ones.
-    pub normalizer: RateNormalizer,
+    pub normalizer: Algorithm<RateNormalizer>,
     /// Minimum time between two computations, which happen on changes.
     pub every: Duration,
     /// Relative change of a rate that is reported to a host; 0 reports every change.
@@ -425,7 +436,7 @@ impl Default for RatesSpec {
     fn default() -> Self {
         Self {
             estimator: RateEstimator::default(),
-            normalizer: RateNormalizer::default(),
+            normalizer: Algorithm::default(),
             every: Duration::from_us(10),
             threshold: 0.0,
             report_every: Duration::from_ms(1),
@@ -439,11 +450,11 @@ impl Default for RatesSpec {
 }
 
 /// Circuits alongside packets.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CircuitsSpec {
     /// Scheduling algorithm.
-    pub scheduler: CircuitAlgorithm,
+    pub scheduler: Algorithm<CircuitAlgorithm>,
     /// Time that each matching of `max_weight` or `round_robin` is open; default: nine times
     /// `dark`, and at least 1 us.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -502,7 +513,7 @@ pub struct CircuitsSpec {
 impl Default for CircuitsSpec {
     fn default() -> Self {
         Self {
-            scheduler: CircuitAlgorithm::default(),
+            scheduler: Algorithm::default(),
             day: None,
             granularity: None,
             hysteresis: None,

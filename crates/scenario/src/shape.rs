@@ -11,6 +11,10 @@ use std::sync::LazyLock;
 use timeplane_model::nearest;
 use timeplane_model::{Bytes, Duration, Rate, UnitError};
 
+/// What parameters of own algorithms accept, and their names.
+static ANY: Json = Json::Bool(true);
+static TEXT: LazyLock<Json> = LazyLock::new(|| serde_json::json!({ "type": "string" }));
+
 /// The schema, ready to walk.
 #[derive(Debug)]
 pub(crate) struct Shape {
@@ -28,14 +32,27 @@ enum Kind<'a> {
     Any,
     Bool,
     Text,
-    Integer { least: i128, most: i128 },
+    Integer {
+        least: i128,
+        most: i128,
+    },
     Number,
     Quantity(&'a str),
     Limit,
-    Table { properties: Option<&'a Map<String, Json>>, required: Vec<&'a str> },
+    Table {
+        properties: Option<&'a Map<String, Json>>,
+        required: Vec<&'a str>,
+    },
     Named(&'a Json),
-    List { items: &'a Json, least: usize, most: usize },
+    List {
+        items: &'a Json,
+        least: usize,
+        most: usize,
+    },
     Choice(Vec<Alternative<'a>>),
+    /// The name of an algorithm, or a table of its name and parameters. Names are checked with the
+    /// registry.
+    Algorithm,
 }
 
 /// A problem at a key that has no location yet.
@@ -65,6 +82,9 @@ impl Shape {
                 "Limit" => Kind::Limit,
                 _ => self.kind(&self.schema["$defs"][name]),
             };
+        }
+        if schema["anyOf"].as_array().is_some_and(|any| any.iter().any(|s| s["$ref"] == "#/$defs/OwnAlgorithm")) {
+            return Kind::Algorithm;
         }
         if let Some(some) = schema["anyOf"].as_array().and_then(|any| any.iter().find(|s| s["type"] != "null")) {
             return self.kind(some);
@@ -157,6 +177,8 @@ impl Shape {
                     let chosen = alternatives.iter().find(|a| a.name == segment).and_then(|a| a.inner);
                     chosen.ok_or_else(|| unknown(allowed().collect()))?
                 }
+                Kind::Algorithm if segment == "name" => &TEXT,
+                Kind::Algorithm => &ANY,
                 _ => return Err(unknown(vec![])),
             };
             so_far = join(&so_far, segment);
@@ -189,6 +211,14 @@ impl Shape {
                     }
                     let chosen = alternatives.into_iter().find(|a| a.name == segment);
                     chosen.and_then(|a| a.inner).expect("a key that exists")
+                }
+                Kind::Algorithm => {
+                    if let Value::Text(_) = &node.value {
+                        let name = std::mem::replace(node, Node::table(origin.clone()));
+                        let Value::Table(table) = &mut node.value else { unreachable!("made above") };
+                        table.insert("name".to_owned(), (name.origin.clone(), name));
+                    }
+                    &ANY
                 }
                 _ => unreachable!("a key that exists"),
             };
@@ -271,6 +301,7 @@ impl Shape {
             }
             (Kind::List { .. }, _) => found(expected("a list"), None),
             (Kind::Choice(alternatives), value) => self.choice(node, value, &alternatives, key, findings),
+            (Kind::Algorithm, value) => algorithm(node, value, key, findings),
         }
     }
 
@@ -399,6 +430,50 @@ impl<'a> Alternative<'a> {
         }
         let properties = schema["properties"].as_object();
         properties.map_or(vec![], |p| p.iter().map(|(name, inner)| Self { name, inner: Some(inner) }).collect())
+    }
+}
+
+/// What is wrong with the name of an algorithm and its parameters, apart from who knows them.
+fn algorithm(node: &Node, value: &Value, key: &str, findings: &mut Vec<Finding>) {
+    let mut found = |key: String, origin: &Origin, problem, help: Option<&str>| {
+        findings.push(Finding { key, problem, help: help.map(str::to_owned), origin: origin.clone() });
+    };
+    let table = match value {
+        Value::Text(_) => return,
+        Value::Table(table) => table,
+        other => {
+            let expected = "the name of an algorithm, or a table with its name and parameters".to_owned();
+            return found(key.to_owned(), &node.origin, Problem::Type { expected, found: other.to_string() }, None);
+        }
+    };
+    if !table.contains_key("name") {
+        let meaning = "name of an algorithm".to_owned();
+        let help = "the other keys are the parameters of an own algorithm: `{ name = \"mine\", depth = 3 }`";
+        let problem = Problem::MissingKey { key: "name".to_owned(), meaning };
+        found(key.to_owned(), &node.origin, problem, Some(help));
+    }
+    for (name, (_, child)) in table {
+        let wrong = match &child.value {
+            Value::Text(_) => None,
+            value if name == "name" => Some(("a text in quotes", value)),
+            _ => unusable(child).map(|value| ("numbers, texts, `true`, `false`, lists and tables", value)),
+        };
+        if let Some((expected, value)) = wrong {
+            let problem = Problem::Type { expected: expected.to_owned(), found: value.to_string() };
+            found(join(key, name), &child.origin, problem, None);
+        }
+    }
+}
+
+/// The first value that JSON, by which parameters are handed over, does not have.
+fn unusable(node: &Node) -> Option<&Value> {
+    match &node.value {
+        Value::Bool(_) | Value::Text(_) => None,
+        Value::Integer(i) => (i64::try_from(*i).is_err() && u64::try_from(*i).is_err()).then_some(&node.value),
+        Value::Float(x) => (!x.is_finite()).then_some(&node.value),
+        Value::Datetime(_) => Some(&node.value),
+        Value::List(list) => list.iter().find_map(unusable),
+        Value::Table(table) => table.values().find_map(|(_, child)| unusable(child)),
     }
 }
 

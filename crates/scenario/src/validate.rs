@@ -1,6 +1,7 @@
 //! Checks whether the values of a scenario make sense, alone and together, before it runs. Each
 //! module checks one table and adds errors and warnings to [`Checked`].
 
+mod algorithms;
 mod capture;
 mod changes;
 mod checks;
@@ -21,7 +22,7 @@ mod tdma;
 mod workload;
 
 use crate::error::Problem;
-use crate::{FabricSpec, Scenario};
+use crate::{Algorithms, FabricSpec, Scenario};
 use std::fmt::Display;
 use std::path::Path;
 use timeplane_model::{Bytes, Duration, Fabric, Rate};
@@ -49,7 +50,7 @@ const LONGEST_DELAY: Duration = Duration::from_secs(10);
 const MOST_BYTES: Bytes = Bytes::new(1_000_000_000_000_000);
 
 /// Checks a scenario whose sweep has been applied.
-pub(crate) fn check(scenario: &Scenario, schedulers: &[&str], base: &Path) -> Checked {
+pub(crate) fn check(scenario: &Scenario, algorithms: &Algorithms, base: &Path) -> Checked {
     let mut c = Checked::default();
     c.head(scenario);
     c.fabric(&scenario.fabric);
@@ -64,7 +65,7 @@ pub(crate) fn check(scenario: &Scenario, schedulers: &[&str], base: &Path) -> Ch
         if scheme.fabric.is_some() {
             c.own_fabric(name, &seen, scenario, base);
         }
-        c.scheme(name, scheme, &seen, schedulers);
+        c.scheme(name, scheme, &seen, algorithms);
         c.host(name, scheme, &seen);
         c.with_radio(name, &seen);
         c.proxy(name, &seen);

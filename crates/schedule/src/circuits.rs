@@ -85,6 +85,16 @@ pub enum Retune {
     Moved,
 }
 
+impl Retune {
+    /// Whether the switch needs no dark time to get from one matching to the next.
+    fn keeps(self, before: &Matching, next: &Matching) -> bool {
+        match self {
+            Self::AllStop => before == next,
+            Self::Moved => next.pairs().all(|(i, j)| before.outputs().get(i.index()) == Some(&Some(j))),
+        }
+    }
+}
+
 /// One state of the switch: dark time first, then open.
 ///
 /// Under [`Retune::AllStop`] no circuit carries during `dark`, which is zero if the matching stays
@@ -200,6 +210,24 @@ impl CircuitParameters {
             return Err(CircuitError::NoConfiguration);
         }
         Ok(())
+    }
+
+    /// Configurations for these matchings, each with its open time after the dark time that it
+    /// needs. Under [`Retune::AllStop`], a matching that equals the one before needs none. Under
+    /// [`Retune::Moved`], one without new circuits needs none.
+    pub fn configurations(
+        &self,
+        matchings: impl IntoIterator<Item = (Matching, Duration)>,
+        standing: Option<&Matching>,
+    ) -> Vec<Configuration> {
+        let mut plan: Vec<Configuration> = Vec::new();
+        for (matching, open) in matchings {
+            let before = plan.last().map(|c| &c.matching).or(standing);
+            let stays = before.is_some_and(|before| self.retune.keeps(before, &matching));
+            let dark = if stays { Duration::ZERO } else { self.dark };
+            plan.push(Configuration { matching, dark, open });
+        }
+        plan
     }
 
     /// Checks that a plan, from any source, is valid for `hosts` hosts under these parameters.

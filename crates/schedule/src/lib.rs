@@ -5,10 +5,10 @@
 //! its computation time, which is configured elsewhere. The same demand, fabric and history always
 //! give the same plan.
 //!
-//! [`Schedulers`] lists schedulers by name. To add one to this crate, add a file and a variant of
-//! [`TdmaScheduler`]. One from outside (Python, a test) is [registered](Schedulers::register) at
-//! run time. [`circuits`] plans circuit switches, and [`flyways`] plans links between racks that
-//! relieve a tree.
+//! [`TdmaScheduler`] and the enums of other plans list the algorithms of these crates. To add one,
+//! add a file and a variant. One from outside (Python, a test) is [registered](Registry::register)
+//! at run time, in [`Algorithms`]. [`circuits`] plans circuit switches, and [`flyways`] plans links
+//! between racks that relieve a tree.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
@@ -19,6 +19,7 @@ mod conflict_free;
 mod cover;
 pub mod flyways;
 mod greedy;
+mod own;
 mod paths;
 mod rate_allocator;
 pub mod rates;
@@ -31,10 +32,13 @@ mod weighted_round_robin;
 pub use allocator::{Allocation, Allocator};
 pub use conflict_free::ConflictFree;
 pub use greedy::Greedy;
+pub use own::{Algorithm, OwnAlgorithm, OwnError, Parameters};
 pub use paths::{ClosPaths, PathColoring};
-pub use rate_allocator::{RateAllocator, RateNormalizer};
-pub use registry::{SchedulerFactory, Schedulers, TdmaScheduler};
-pub use timeslots::{PacketSlot, SlotFill, SlotMetric, TimeslotAllocator};
+pub use rate_allocator::{Normalizer, RateAllocator, RateNormalizer, RateParameters, RateRule};
+pub use registry::{Algorithms, Factory, Registry, TdmaScheduler};
+pub use timeslots::{
+    Order, PacketSlot, SlotFill, SlotMetric, SlotOrder, TimeslotAllocator, TimeslotParameters, Waiting,
+};
 pub use weighted_round_robin::WeightedRoundRobin;
 
 use timeplane_model::{Bytes, Demand, Duration, Fabric, Plan, Round, Slot};
@@ -47,6 +51,12 @@ pub trait Scheduler: Send {
     /// many hosts as `fabric`. A scheduler of slots returns [`Plan::Slots`] with at most
     /// [`SlotParameters::slots`] entries, and with none if there is no backlog.
     fn plan(&mut self, demand: &Demand, fabric: &Fabric, standing: &Standing) -> Plan;
+
+    /// Why the last plan must not be used; `None` if nothing went wrong. Own schedulers may fail,
+    /// which ends the run.
+    fn failure(&self) -> Option<OwnError> {
+        None
+    }
 }
 
 /// Durations and limits of a plan of slots.

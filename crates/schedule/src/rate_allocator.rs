@@ -2,14 +2,32 @@
 //!
 //! The uplinks of a switch together are not overloaded, either.
 
+use crate::OwnError;
 use crate::rates::{Flows, Hosts, Offered, Proportional, Scaling, max_min, scale_down};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use timeplane_model::{Clos, ClosError, Fabric, HostId};
+use std::fmt;
+use strum::{EnumMessage, IntoStaticStr, VariantArray};
+use timeplane_model::{Clos, ClosError, Fabric, HostId, Named};
 
 /// Algorithm that turns requested rates into rates that fit on the links of all hosts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    VariantArray,
+    IntoStaticStr,
+    EnumMessage,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum RateNormalizer {
     /// Scales rows and columns in turn, up and down, for the highest total (Sinkhorn).
     #[schemars(extend(
@@ -36,12 +54,90 @@ pub enum RateNormalizer {
     Proportional,
 }
 
+impl Named for RateNormalizer {
+    const KIND: &'static str = "rate normalizer";
+}
+
+/// What an own normalizer is made for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RateParameters {
+    /// Number of hosts.
+    pub hosts: u32,
+    /// Capacity of each link, as a multiple of a host's link. Links are the hosts' to send, by
+    /// host, then those to receive. If switches are oversubscribed, the sums of what leaves and of
+    /// what enters each follow.
+    pub capacity: Vec<f64>,
+}
+
+/// An own algorithm that turns requested rates into rates that fit on all links.
+pub trait Normalizer: Send {
+    /// Computes rates for flows between pairs of hosts. `given`, which is empty, gets one for each.
+    /// A flow's demand is the rate that its pair requests. Its first links are those of its source
+    /// and its destination. Rates are in the unit of the capacities.
+    ///
+    /// # Errors
+    /// Fails if it has no rates. The plan, and the run with it, then end.
+    fn normalize(&mut self, flows: &Flows, given: &mut Vec<f64>) -> Result<(), OwnError>;
+}
+
+/// The algorithm by which an allocator works.
+pub enum RateRule {
+    /// One of this crate.
+    BuiltIn(RateNormalizer),
+    /// One of a program.
+    Own(Box<dyn Normalizer>),
+}
+
+impl From<RateNormalizer> for RateRule {
+    fn from(normalizer: RateNormalizer) -> Self {
+        Self::BuiltIn(normalizer)
+    }
+}
+
+impl fmt::Debug for RateRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BuiltIn(normalizer) => normalizer.fmt(f),
+            Self::Own(_) => f.write_str("Own"),
+        }
+    }
+}
+
 /// Relative distance from its bound at which [`scale_both`](crate::rates::scale_both) ends, and the
 /// maximum number of rounds.
 const TOLERANCE: f64 = 0.01;
 const ROUNDS: u32 = 50;
 /// Number of price updates after each change.
 const STEPS: u32 = 20;
+/// Share of a link by which own rates may exceed it, as sums are rounded.
+const ROUNDING: f64 = 1e-9;
+
+impl RateParameters {
+    /// The links of a fabric.
+    ///
+    /// # Errors
+    /// Fails if links do not stand for parallel unit links.
+    pub fn of(fabric: &Fabric) -> Result<Self, ClosError> {
+        let clos = Clos::of(fabric)?;
+        let n = fabric.hosts() as usize;
+        let mut under = vec![0u32; clos.edges()];
+        (0..fabric.hosts()).for_each(|h| under[clos.edge(HostId(h)) as usize] += 1);
+        let oversubscribed = clos.edges() > 1 && under.iter().any(|&u| u > clos.capacity());
+        let above = if oversubscribed { 2 * clos.edges() } else { 0 };
+        let capacity =
+            std::iter::repeat_n(1.0, 2 * n).chain(std::iter::repeat_n(f64::from(clos.capacity()), above)).collect();
+        Ok(Self { hosts: fabric.hosts(), capacity })
+    }
+
+    /// Checks that there is a rate for each flow, that none is negative, and that no link is
+    /// exceeded by more than rounding.
+    ///
+    /// # Errors
+    /// Says what is wrong.
+    pub fn check(&self, flows: &Flows, rates: &[f64]) -> Result<(), String> {
+        flows.check_rates(&self.capacity, rates, ROUNDING)
+    }
+}
 
 /// Allocates rates as shares of a host's link.
 ///
@@ -50,13 +146,12 @@ const STEPS: u32 = 20;
 /// over the links between switches by chance, so only these sums can be kept.
 #[derive(Debug)]
 pub struct RateAllocator {
-    normalizer: RateNormalizer,
+    rule: RateRule,
     hosts: Hosts,
     clos: Clos,
     /// Whether the limits of switches can apply at all.
     oversubscribed: bool,
-    /// Capacities: sending hosts, receiving hosts, switches up, switches down.
-    capacity: Vec<f64>,
+    links: RateParameters,
     prices: Proportional,
     scaling: Scaling,
     flows: Flows,
@@ -67,21 +162,16 @@ impl RateAllocator {
     ///
     /// # Errors
     /// Fails if links do not stand for parallel unit links.
-    pub fn new(fabric: &Fabric, normalizer: RateNormalizer) -> Result<Self, ClosError> {
+    pub fn new(fabric: &Fabric, rule: impl Into<RateRule>) -> Result<Self, ClosError> {
         let clos = Clos::of(fabric)?;
         let n = fabric.hosts() as usize;
-        let mut under = vec![0u32; clos.edges()];
-        (0..fabric.hosts()).for_each(|h| under[clos.edge(HostId(h)) as usize] += 1);
-        let oversubscribed = clos.edges() > 1 && under.iter().any(|&u| u > clos.capacity());
-        let above = if oversubscribed { 2 * clos.edges() } else { 0 };
-        let capacity: Vec<f64> =
-            std::iter::repeat_n(1.0, 2 * n).chain(std::iter::repeat_n(f64::from(clos.capacity()), above)).collect();
+        let links = RateParameters::of(fabric)?;
         Ok(Self {
-            normalizer,
+            rule: rule.into(),
             hosts: Hosts::equal(n),
-            oversubscribed,
-            prices: Proportional::new(capacity.clone()),
-            capacity,
+            oversubscribed: links.capacity.len() > 2 * n,
+            prices: Proportional::new(links.capacity.clone()),
+            links,
             scaling: Scaling::default(),
             flows: Flows::new(),
             clos,
@@ -90,9 +180,16 @@ impl RateAllocator {
 
     /// Computes rates for pairs that request these shares of the link. Replaces the contents of
     /// `given` with one rate for each pair.
-    pub fn allocate(&mut self, offered: &[Offered], given: &mut Vec<f64>) {
+    ///
+    /// # Errors
+    /// Fails if an own normalizer does, or if its rates do not fit on the links.
+    pub fn allocate(&mut self, offered: &[Offered], given: &mut Vec<f64>) -> Result<(), OwnError> {
         given.clear();
-        match self.normalizer {
+        let normalizer = match self.rule {
+            RateRule::BuiltIn(normalizer) => normalizer,
+            RateRule::Own(_) => return self.allocate_own(offered, given),
+        };
+        match normalizer {
             RateNormalizer::ScaleBoth => {
                 self.scaling.scale(&self.hosts, offered, TOLERANCE, ROUNDS, given);
                 self.keep_above(offered, given);
@@ -103,13 +200,23 @@ impl RateAllocator {
             }
             RateNormalizer::MaxMin => {
                 self.find_links(offered);
-                given.extend(max_min(&self.capacity, &self.flows));
+                given.extend(max_min(&self.links.capacity, &self.flows));
             }
             RateNormalizer::Proportional => {
                 self.find_links(offered);
                 self.prices.rates(&self.flows, STEPS, given);
             }
         }
+        Ok(())
+    }
+
+    /// Asks an own normalizer and checks its answer.
+    fn allocate_own(&mut self, offered: &[Offered], given: &mut Vec<f64>) -> Result<(), OwnError> {
+        self.find_links(offered);
+        if let RateRule::Own(own) = &mut self.rule {
+            own.normalize(&self.flows, given)?;
+        }
+        self.links.check(&self.flows, given).map_err(OwnError::Failed)
     }
 
     /// The switches of a pair, if they differ.

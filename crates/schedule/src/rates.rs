@@ -148,6 +148,24 @@ impl Flows {
     pub fn demand(&self, flow: usize) -> f64 {
         self.demand[flow]
     }
+    /// Checks that rates are nonnegative, and that no link carries more than its capacity by more
+    /// than the share `over` of it. Says what is wrong.
+    pub(crate) fn check_rates(&self, capacity: &[f64], rates: &[f64], over: f64) -> Result<(), String> {
+        if rates.len() != self.len() {
+            return Err(format!("{} rates for {} flows", rates.len(), self.len()));
+        }
+        let mut loads = vec![0.0; capacity.len()];
+        for (flow, &rate) in rates.iter().enumerate() {
+            if !(rate >= 0.0 && rate.is_finite()) {
+                return Err(format!("flow {flow} has rate {rate}: a rate is finite and not negative"));
+            }
+            self.path(flow).iter().for_each(|&link| loads[link as usize] += rate);
+        }
+        let crowded = loads.iter().zip(capacity).position(|(load, capacity)| *load > capacity * (1.0 + over));
+        crowded.map_or(Ok(()), |link| {
+            Err(format!("link {link} carries {}, more than its capacity of {}", loads[link], capacity[link]))
+        })
+    }
     fn check(&self, capacity: &[f64]) {
         assert!(self.links.iter().all(|&l| (l as usize) < capacity.len()), "a flow over a link that does not exist");
         assert!(capacity.iter().all(|&c| c >= 0.0 && c.is_finite()), "capacities are finite, not negative");

@@ -2,16 +2,18 @@
 //! for each.
 //!
 //! Each pair of the matching gets one packet per slot, as in Fastpass (Perry et al., SIGCOMM 2014).
-//! Pairs are taken in the order of a [`SlotMetric`]. A pair is matched if neither end is taken yet
-//! and the switches above both ends have unit links left. A greedy maximal matching carries at
-//! least half as much as the best one.
+//! Pairs are taken in the order of a [`SlotMetric`], or in an own one ([`SlotOrder`]). A pair is
+//! matched if neither end is taken yet and the switches above both ends have unit links left. A
+//! greedy maximal matching carries at least half as much as the best one.
 
 mod queues;
 
+use crate::OwnError;
 use crate::paths::{ClosPaths, PathColoring};
 use queues::{Bursts, Queues};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use strum::{EnumMessage, IntoStaticStr, VariantArray};
 use timeplane_model::{Burst, Bytes, Class, ClosError, Duration, Fabric, HostId, Named, PathTag, Time};
 
@@ -57,6 +59,72 @@ pub enum SlotMetric {
 
 impl Named for SlotMetric {
     const KIND: &'static str = "order of timeslots";
+}
+
+/// What an own order of timeslots is made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeslotParameters {
+    /// From the start of a slot to the start of the next.
+    pub slot: Duration,
+    /// Wire bytes that fit into a slot.
+    pub bytes: Bytes,
+    /// Slots that are allocated together.
+    pub batch: u32,
+}
+
+/// The known backlog of a pair in one class, as an own order sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// The sending host.
+    pub source: HostId,
+    /// The receiving host.
+    pub destination: HostId,
+    /// Traffic class. Lower classes go first under any order.
+    pub class: Class,
+    /// When the first packet arrived.
+    pub arrived: Time,
+    /// When the first packet became first.
+    pub first_since: Time,
+    /// Wire bytes that are left of the first flow.
+    pub flow_bytes: Bytes,
+    /// Wire bytes of all flows.
+    pub bytes: Bytes,
+    /// Packets of all flows.
+    pub packets: u64,
+}
+
+/// An own order in which pairs are matched.
+pub trait SlotOrder: Send {
+    /// Decides in which order the pairs `waiting` are matched in the slot that starts at `start`.
+    /// `waiting` is sorted by source, destination and class. `keys`, which is empty, gets a number
+    /// for each. Within a class the lowest goes first; a hash breaks ties.
+    ///
+    /// # Errors
+    /// Fails if it has no order. The plan, and the run with it, then end.
+    fn keys(&mut self, start: Time, waiting: &[Waiting], keys: &mut Vec<i64>) -> Result<(), OwnError>;
+}
+
+/// The order in which an allocator matches pairs.
+pub enum Order {
+    /// One of this crate.
+    BuiltIn(SlotMetric),
+    /// One of a program.
+    Own(Box<dyn SlotOrder>),
+}
+
+impl From<SlotMetric> for Order {
+    fn from(metric: SlotMetric) -> Self {
+        Self::BuiltIn(metric)
+    }
+}
+
+impl fmt::Debug for Order {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BuiltIn(metric) => metric.fmt(f),
+            Self::Own(_) => f.write_str("Own"),
+        }
+    }
 }
 
 /// What may fill a timeslot, which is as long as one frame of the largest size.
@@ -110,7 +178,7 @@ impl TimeslotAllocator {
     /// Fails if colors cannot tell the paths of the fabric apart, see [`ClosPaths::new`].
     pub fn new(
         fabric: &Fabric,
-        metric: SlotMetric,
+        order: impl Into<Order>,
         coloring: PathColoring,
         fill: SlotFill,
         slot_bytes: Bytes,
@@ -120,7 +188,7 @@ impl TimeslotAllocator {
         Ok(Self {
             fill,
             slot_bytes: slot_bytes.get(),
-            queues: Queues::new(hosts, metric),
+            queues: Queues::new(hosts, order.into()),
             taken: vec![[0; 2]; hosts],
             crossing: vec![[0; 2]; paths.clos().edges()],
             chosen: Vec::new(),
@@ -147,7 +215,10 @@ impl TimeslotAllocator {
     }
 
     /// Allocates the slot that starts at `start`: a maximal matching with its paths.
-    pub fn allocate(&mut self, start: Time, out: &mut Vec<PacketSlot>) {
+    ///
+    /// # Errors
+    /// Fails if an own order does. Nothing is allocated then.
+    pub fn allocate(&mut self, start: Time, out: &mut Vec<PacketSlot>) -> Result<(), OwnError> {
         self.taken.fill([0; 2]);
         self.chosen.clear();
         self.pairs.clear();
@@ -155,7 +226,7 @@ impl TimeslotAllocator {
         let clos = self.paths.clos();
         let capacity = clos.capacity();
         let mut left = self.queues.sources();
-        self.queues.arrange();
+        self.queues.arrange(start)?;
         let mut begin = 0;
         'all: while begin < self.queues.pairs().len() {
             let mut free = self.free_from(begin);
@@ -196,6 +267,7 @@ impl TimeslotAllocator {
             self.queues.take(queue, Some(since), |bursts| carry(bursts, self.slot_bytes, self.fill));
             out.push(PacketSlot { source, destination, class, path });
         }
+        Ok(())
     }
 
     /// Bits of the turns of a block whose ends are both free. Which these are is as good as random

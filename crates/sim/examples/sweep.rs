@@ -14,7 +14,7 @@ use std::time::Instant;
 use timeplane_experiment::{Options, PlannedRun, Prepared, Pulse};
 use timeplane_results::Recorder;
 use timeplane_scenario::Loaded;
-use timeplane_schedule::Schedulers;
+use timeplane_schedule::Algorithms;
 use timeplane_sim::Simulator;
 use timeplane_sim::run::{RunSpec, simulate};
 
@@ -47,14 +47,14 @@ fn took(what: impl FnOnce()) -> Took {
 
 /// The runs without the overhead of a sweep.
 fn alone(planned: &[PlannedRun], prepared: &Prepared, root: &Path, pool: &rayon::ThreadPool) {
-    let schedulers = Schedulers::built_in();
+    let algorithms = Algorithms::built_in();
     let one = |run: &PlannedRun| {
         let folder = root.join(&run.key);
         std::fs::create_dir_all(&folder).expect("a folder");
         let (scenario, point, base) = (&prepared.point.scenario, run.values.clone(), Path::new("."));
         let spec = RunSpec { scenario, scheme: &run.scheme, point, seed: run.seed, base };
         let recorder = Recorder::files(&folder).expect("files");
-        simulate(&spec, &prepared.fabric, &prepared.source, &schedulers, recorder, &Pulse::default()).expect("a run");
+        simulate(&spec, &prepared.fabric, &prepared.source, &algorithms, recorder, &Pulse::default()).expect("a run");
     };
     pool.install(|| planned.par_iter().with_max_len(1).for_each(one));
 }

@@ -20,7 +20,7 @@ use timeplane_results::Recorder;
 use timeplane_scenario::{
     Loaded, Nic, PacketMix, Pattern, PlanSpec, Poisson, RatesSpec, Retune, Sizes, TimeslotsSpec, Workload,
 };
-use timeplane_schedule::Schedulers;
+use timeplane_schedule::Algorithms;
 use timeplane_transport::TcpConfig;
 use timeplane_workload::{FlowArrival, Source, Streams, WorkloadError};
 
@@ -127,7 +127,7 @@ fn slots(name: &str, topology: &str, scheduler: &str, pair_bytes: u64) -> Measur
     let source = Source::load(&scenario.workload, &loaded.base, &fabric, scenario.fabric.mtu).expect("a workload");
     let spec = RunSpec { scenario, scheme: "slots", point: IndexMap::new(), seed: 1, base: &loaded.base };
     let mut engine =
-        prepare(&spec, &fabric, &source, &Schedulers::built_in(), Recorder::discard()).expect("a scheduler");
+        prepare(&spec, &fabric, &source, &Algorithms::built_in(), Recorder::discard()).expect("a scheduler");
     if name == "packets" {
         engine.network.forbid_trains();
     }
@@ -362,7 +362,7 @@ fn carrying<'a>(
         };
         let agents = assemble(plan, &site);
         network.interfaces.watch = agents.terms().watch;
-        let plan = Controllers::new(&*agents, &Schedulers::built_in(), &streams);
+        let plan = Controllers::new(&*agents, &Algorithms::built_in(), &streams);
         let mut plan = plan.expect("the fabric is a Clos network");
         if plan.act_in_step(&network) {
             network.look_ahead();

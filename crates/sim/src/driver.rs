@@ -9,27 +9,27 @@ use std::path::Path;
 use timeplane_experiment::{Driver, ExperimentError, PlannedRun, Prepared, Progress, Watch, free_memory};
 use timeplane_results::{Recorder, RunSummary};
 use timeplane_scenario::{Loaded, Scenario};
-use timeplane_schedule::Schedulers;
+use timeplane_schedule::Algorithms;
 
 /// The reason why an experiment in the simulator has no outcome.
 pub type SimulationError = ExperimentError<RunError>;
 
 /// Runs scenarios in virtual time.
 pub struct Simulator {
-    schedulers: Schedulers,
+    algorithms: Algorithms,
 }
 
 impl Simulator {
-    /// A simulator whose plans can name these schedulers.
-    pub fn new(schedulers: Schedulers) -> Self {
-        Self { schedulers }
+    /// A simulator whose plans can name these algorithms.
+    pub fn new(algorithms: Algorithms) -> Self {
+        Self { algorithms }
     }
 }
 
 impl Default for Simulator {
-    /// With the built-in schedulers.
+    /// With the built-in algorithms.
     fn default() -> Self {
-        Self::new(Schedulers::built_in())
+        Self::new(Algorithms::built_in())
     }
 }
 
@@ -69,7 +69,7 @@ impl Driver for Simulator {
             base: &point.base,
         };
         let recorder = Recorder::files(folder)?;
-        match simulate(&spec, &point.fabric, &point.source, &self.schedulers, recorder, watch.pulse()) {
+        match simulate(&spec, &point.fabric, &point.source, &self.algorithms, recorder, watch.pulse()) {
             Ok((summary, _)) => Ok(Some(summary)),
             Err(RunError::Cancelled) => Ok(None),
             Err(error) => Err(error),

@@ -31,7 +31,7 @@ use timeplane_scenario::{
     AckPath, ControlSpec, Discipline, Ecmp, PlanSpec, RateEstimator, Retune, Scenario, Scheme, SlotFill, TdmaSpec,
     Topology, Transport, Workload,
 };
-use timeplane_schedule::Schedulers;
+use timeplane_schedule::Algorithms;
 use timeplane_transport::RawConfig;
 use timeplane_workload::{Source, Streams};
 
@@ -107,15 +107,15 @@ pub fn simulate(
     spec: &RunSpec<'_>,
     fabric: &Arc<Fabric>,
     source: &Source,
-    schedulers: &Schedulers,
+    algorithms: &Algorithms,
     recorder: Recorder,
     pulse: &Pulse,
 ) -> Result<(RunSummary, Tables), RunError> {
-    let mut engine = prepare(spec, fabric, source, schedulers, recorder)?;
+    let mut engine = prepare(spec, fabric, source, algorithms, recorder)?;
     match engine.run(pulse) {
         Ended::Disturbed => {
             let recorder = engine.ends.ledger.recorder.again()?;
-            simulate_by_packets(spec, fabric, source, schedulers, recorder, pulse)
+            simulate_by_packets(spec, fabric, source, algorithms, recorder, pulse)
         }
         ended => conclude(engine, ended, spec, source),
     }
@@ -130,11 +130,11 @@ pub fn simulate_by_packets(
     spec: &RunSpec<'_>,
     fabric: &Arc<Fabric>,
     source: &Source,
-    schedulers: &Schedulers,
+    algorithms: &Algorithms,
     recorder: Recorder,
     pulse: &Pulse,
 ) -> Result<(RunSummary, Tables), RunError> {
-    let mut engine = prepare(spec, fabric, source, schedulers, recorder)?;
+    let mut engine = prepare(spec, fabric, source, algorithms, recorder)?;
     engine.network.forbid_trains();
     engine.network.forbid_lookahead();
     if let Some(control) = &mut engine.control {
@@ -153,7 +153,7 @@ pub fn prepare<'a>(
     spec: &RunSpec<'_>,
     fabric: &Arc<Fabric>,
     source: &'a Source,
-    schedulers: &Schedulers,
+    algorithms: &Algorithms,
     recorder: Recorder,
 ) -> Result<Engine<'a>, RunError> {
     let unknown = || RunError::Scheme(spec.scheme.to_owned());
@@ -180,7 +180,7 @@ pub fn prepare<'a>(
         let capture = Capture::create(&folder, points, setup.fabric, gated, |link| network.ends_of(link))?;
         network.capture(capture);
     }
-    let controllers = setup.controllers(&mut network, schedulers)?;
+    let controllers = setup.controllers(&mut network, algorithms)?;
     let proxies = scheme.proxy.as_ref().map(|p| Proxies::new(p, traces, &network, setup.streams));
     let arrivals = source.arrivals(spec.seed);
     let queues_every = scenario.record.queues_every;
@@ -442,21 +442,21 @@ impl Setup<'_> {
     }
 
     /// The agents of the plan, if there is one.
-    fn controllers(&self, network: &mut Network, schedulers: &Schedulers) -> Result<Option<Controllers>, RunError> {
+    fn controllers(&self, network: &mut Network, algorithms: &Algorithms) -> Result<Option<Controllers>, RunError> {
         let Some(plan) = self.plan() else { return Ok(None) };
         let (fabric, mtu) = (Arc::clone(self.fabric), self.mtu);
         let agents =
             assemble(plan, &Site { fabric, mtu, retune: self.retune(), prompt_signals: false, seldom_asked: false });
         let terms = agents.terms();
         network.interfaces.watch = terms.watch;
-        let mut controllers = Controllers::new(&*agents, schedulers, self.streams)?;
+        let mut controllers = Controllers::new(&*agents, algorithms, self.streams)?;
         controllers.records_signals = self.scenario.record.signals;
         if let Some(grants) = terms.grants.filter(|_| self.scenario.record.grants) {
             controllers.record_grants(grants);
         }
         for controller in controllers.controllers() {
             let returns = network.controller_returns(controller);
-            controllers.restart_at(controller, &returns, &*agents, schedulers)?;
+            controllers.restart_at(controller, &returns, &*agents, algorithms)?;
         }
         let reacts = self.scenario.workload.starts_depend_on_scheme();
         if controllers.act_in_step(network) && !reacts && matches!(self.scheme.transport, Transport::Datagrams {}) {
@@ -505,13 +505,13 @@ fn conclude(
     spec: &RunSpec<'_>,
     source: &Source,
 ) -> Result<(RunSummary, Tables), RunError> {
+    if let Some(fault) = engine.control.as_mut().and_then(|s| s.fault.take()) {
+        return Err(RunError::Plan(fault));
+    }
     if ended == Ended::Cancelled {
         // A failed write says more than that the run ended.
         engine.ends.ledger.recorder.finish()?;
         return Err(RunError::Cancelled);
-    }
-    if let Some(fault) = engine.control.as_mut().and_then(|s| s.fault.take()) {
-        return Err(RunError::Plan(fault));
     }
     engine.network.end_capture(engine.now, &engine.ends)?;
     let in_flight = engine.network.in_flight();

@@ -15,7 +15,7 @@ use timeplane_fuzzing::{Fault, Format, Outcome, Subject, Target};
 use timeplane_model::Duration;
 use timeplane_results::Recorder;
 use timeplane_scenario::{Loaded, Problem, ScenarioError, Window, split_override};
-use timeplane_schedule::Schedulers;
+use timeplane_schedule::Algorithms;
 use timeplane_sim::memory;
 use timeplane_sim::run::{RunSpec, prepare};
 use timeplane_workload::Source;
@@ -83,9 +83,8 @@ fn all_steps(loaded: Result<Loaded, ScenarioError>, prepared: bool) -> Result<Ou
         Ok(loaded) => loaded,
         Err(e) => return Ok(refused(&e)),
     };
-    let schedulers = Schedulers::built_in();
-    let names: Vec<&str> = schedulers.names().collect();
-    if let Err(e) = checks::scenario(&loaded, &names) {
+    let algorithms = Algorithms::built_in();
+    if let Err(e) = checks::scenario(&loaded, &algorithms) {
         return Ok(match &e {
             checks::Refusal::Scenario(e) => refused(e),
             e => Outcome::Parsed(said(e)),
@@ -116,7 +115,7 @@ fn all_steps(loaded: Result<Loaded, ScenarioError>, prepared: bool) -> Result<Ou
         for (name, scheme) in &scenario.scheme {
             let _ = memory::least(scenario, scheme, &fabric, &source);
             let spec = RunSpec { scenario, scheme: name, point: Default::default(), seed: 1, base: &loaded.base };
-            if let Err(e) = prepare(&spec, &fabric, &source, &schedulers, Recorder::discard()) {
+            if let Err(e) = prepare(&spec, &fabric, &source, &algorithms, Recorder::discard()) {
                 return Ok(Outcome::Parsed(said(e)));
             }
         }

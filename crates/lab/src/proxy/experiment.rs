@@ -99,7 +99,7 @@ mod tests {
     use super::*;
     use timeplane_model::{Duration, Rate};
     use timeplane_protocol::ProxyPolicy;
-    use timeplane_scenario::Loaded;
+    use timeplane_scenario::{Algorithms, Loaded};
 
     fn load(overrides: &[(&str, &str)]) -> Loaded {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/proxy_live.toml");
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_scenario_is_a_list_of_experiments() {
-        let issues = load(&[]).validate(&[]).unwrap();
+        let issues = load(&[]).validate(&Algorithms::built_in()).unwrap();
         assert!(issues.is_empty(), "{issues:?}");
         let loaded = load(&[("scheme.cubic.transport.tcp.congestion", "bbr")]);
         let all = Experiment::all(&loaded.scenario, &loaded.base, "tp").unwrap();

@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use std::process::Command;
 use timeplane_live::calibrate::{Bench, Crossing, Latencies, measure, preset};
 use timeplane_model::{Duration, Time};
-use timeplane_scenario::{HostTimes, Loaded, Preset};
+use timeplane_scenario::{Algorithms, HostTimes, Loaded, Preset};
 
 /// A machine in virtual time. Each latency is uniform between two bounds, but for one in fifty,
 /// which takes ten times as long.
@@ -155,7 +155,7 @@ fn this_machine_has_a_preset_that_scenarios_take() {
     )
     .unwrap();
     let loaded = Loaded::with_preset(&scenario, &preset, &[]).unwrap_or_else(|e| panic!("{e}"));
-    loaded.validate(&[]).unwrap_or_else(|e| panic!("{e}"));
+    loaded.validate(&Algorithms::built_in()).unwrap_or_else(|e| panic!("{e}"));
     let schemes = &loaded.scenario.scheme;
     assert!(schemes.values().all(|scheme| scheme.host_latency().times() == Some(times)));
     assert_eq!(schemes["rates"].plan.as_ref().unwrap().control_latency(), preset.control_latency);

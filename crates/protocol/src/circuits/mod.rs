@@ -65,7 +65,7 @@ pub struct CircuitControllerConfig {
 
 impl CircuitControllerConfig {
     /// Parameters of schedules without the share of acknowledgements.
-    fn parameters(&self) -> CircuitParameters {
+    pub fn parameters(&self) -> CircuitParameters {
         let data = self.circuits.packet.as_bps() as f64 * (1.0 - self.acknowledgements);
         CircuitParameters { packet: Rate::bps(data as u64), ..self.circuits }
     }

@@ -436,9 +436,11 @@ impl SlotController {
         let entries = if effective < c.start.saturating_add(c.quiet) {
             Ok(Vec::new())
         } else {
-            match self.scheduler.plan(&demand, &self.usable, &self.standing) {
-                Plan::Slots(entries) => self.checked(entries),
-                Plan::Rates(_) => Err(PlanFault::Rates),
+            let plan = self.scheduler.plan(&demand, &self.usable, &self.standing);
+            match (self.scheduler.failure(), plan) {
+                (Some(failure), _) => Err(failure.into()),
+                (None, Plan::Slots(entries)) => self.checked(entries),
+                (None, Plan::Rates(_)) => Err(PlanFault::Rates),
             }
         };
         let entries = entries.unwrap_or_else(|fault| {

@@ -31,7 +31,6 @@ fn timeslots(ahead: Duration) -> TimeslotControllerConfig {
         slot: SLOT,
         slot_bytes: Bytes::new(FRAME),
         fill: SlotFill::Packet,
-        metric: SlotMetric::Mmf,
         coloring: PathColoring::EulerSplit,
         batch: 4,
         ahead,
@@ -44,7 +43,6 @@ fn rates() -> RateControllerConfig {
     RateControllerConfig {
         epoch: 0,
         estimator: RateEstimator::Backlogged,
-        normalizer: RateNormalizer::MaxMin,
         every: US * 10,
         compute_time: US * 2,
         lease: Duration::from_ms(5),
@@ -291,7 +289,7 @@ fn config(host: u32, epoch: u32, start: i64, reporting: Reporting) -> HostConfig
 
 fn slots(hosts: u32, ahead: Duration) -> World {
     let config = timeslots(ahead);
-    let controller = TimeslotController::new(config, &fabric(hosts)).unwrap();
+    let controller = TimeslotController::new(config, SlotMetric::Mmf, &fabric(hosts)).unwrap();
     World::new(hosts, Box::new(controller), config.reporting())
 }
 
@@ -375,14 +373,14 @@ fn restarts_strand_nothing() {
     // The controller forgets everything, and starts where its predecessor's grants have ended.
     let horizon = US * 10 + SLOT * 4;
     let config = TimeslotControllerConfig { epoch: 1, start: Time::from_ps(world.now) + horizon, ..timeslots(US * 10) };
-    world.controller = Box::new(TimeslotController::new(config, &fabric(5)).unwrap());
+    world.controller = Box::new(TimeslotController::new(config, SlotMetric::Mmf, &fabric(5)).unwrap());
     world.run(Duration::from_ms(50));
     world.exclusive();
     assert_eq!(world.sent.len(), 5 * 4 * 30);
 }
 
 fn paced(hosts: u32) -> World {
-    let controller = RateController::new(rates(), &fabric(hosts)).unwrap();
+    let controller = RateController::new(rates(), RateNormalizer::MaxMin, &fabric(hosts)).unwrap();
     World::new(hosts, Box::new(controller), rates().reporting())
 }
 
@@ -450,7 +448,8 @@ fn a_silent_controller_leaves_no_gate_open() {
     }
     assert_eq!(world.waiting(), left);
     // The controller returns with a higher epoch, and everything continues.
-    world.controller = Box::new(RateController::new(RateControllerConfig { epoch: 1, ..rates() }, &fabric(3)).unwrap());
+    let config = RateControllerConfig { epoch: 1, ..rates() };
+    world.controller = Box::new(RateController::new(config, RateNormalizer::MaxMin, &fabric(3)).unwrap());
     world.alive = true;
     world.run(Duration::from_secs(2));
 }
@@ -491,8 +490,8 @@ fn what_has_no_route_waits_until_there_is_one() {
 #[test]
 fn nonsense_is_counted_and_dropped() {
     let fabric = fabric(3);
-    let mut timeslots = TimeslotController::new(timeslots(US), &fabric).unwrap();
-    let mut rates = RateController::new(rates(), &fabric).unwrap();
+    let mut timeslots = TimeslotController::new(timeslots(US), SlotMetric::Mmf, &fabric).unwrap();
+    let mut rates = RateController::new(rates(), RateNormalizer::MaxMin, &fabric).unwrap();
     let report = |from: u32, epoch: u32, sequence: u64, to: u32| {
         let burst = Burst {
             destination: HostId(to),

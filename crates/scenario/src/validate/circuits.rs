@@ -3,7 +3,7 @@
 
 use super::{Checked, LONGEST_DELAY, built, usable};
 use crate::{CircuitAlgorithm, CircuitsSpec, DarkTime, HybridSpec, Problem, Retune, Scenario, Topology};
-use timeplane_model::{Duration, Named, Rate};
+use timeplane_model::{Duration, Rate};
 use timeplane_protocol::numbering::MOST_CIRCUIT_HOSTS;
 use timeplane_schedule::circuits::MOST_STEPS;
 
@@ -39,12 +39,12 @@ impl Checked {
     fn tuning(&mut self, key: &str, c: &CircuitsSpec, s: &Scenario) {
         let at = |name: &str| format!("{key}.{name}");
         let name = c.scheduler.name();
-        if c.day.is_some() && !c.scheduler.has_day() {
+        if c.day.is_some() && !c.has(CircuitAlgorithm::has_day) {
             let message = format!("`{name}` has no days of fixed length: expected no `day`");
             self.conflict(&at("day"), &message, Some("`max_weight` and `round_robin` have them"));
         }
         match c.hysteresis {
-            Some(_) if !c.scheduler.has_hysteresis() => {
+            Some(_) if !c.has(CircuitAlgorithm::has_hysteresis) => {
                 let message = format!("`{name}` has no hysteresis: expected no `hysteresis`");
                 self.conflict(&at("hysteresis"), &message, Some("`cover_all` and `cover_most` have it"));
             }
@@ -53,12 +53,12 @@ impl Checked {
             }
             _ => {}
         }
-        if c.reorder && !c.scheduler.has_rounds() {
+        if c.reorder && !c.has(CircuitAlgorithm::has_rounds) {
             let message = format!("`{name}` has no rounds: expected `reorder = false`");
             self.conflict(&at("reorder"), &message, Some("`round_robin` has them"));
         }
         match c.granularity {
-            Some(_) if !c.scheduler.has_granularity() => {
+            Some(_) if !c.has(CircuitAlgorithm::has_granularity) => {
                 let message = format!("`{name}` has no steps to choose: expected no `granularity`");
                 self.conflict(&at("granularity"), &message, Some("`adjust` has them"));
             }
@@ -116,7 +116,7 @@ impl Checked {
             );
             self.conflict(key, &message, None);
         }
-        if c.scheduler == CircuitAlgorithm::Sunflow && hybrid.retune == Retune::AllStop {
+        if c.scheduler == CircuitAlgorithm::Sunflow.into() && hybrid.retune == Retune::AllStop {
             let message = "`sunflow` with a switch that darkens all ports: expected one that darkens moved ports only";
             self.conflict(&at("scheduler"), message, Some("fabric.topology.hybrid.retune = \"moved\""));
         }
@@ -144,7 +144,7 @@ impl Checked {
             let allowed = format!("at least {frame}, the time of a frame of the MTU at {}", s.fabric.rate);
             self.value(&at("least_open"), c.least_open, &allowed);
         }
-        if let Some(day) = c.day.filter(|_| c.scheduler.has_day()) {
+        if let Some(day) = c.day.filter(|_| c.has(CircuitAlgorithm::has_day)) {
             let (least, most) = (c.least_open, c.period - c.dark);
             if !(least..=most).contains(&day) {
                 let allowed = format!("`least_open` ({least}) to what `dark` leaves of the period ({most})");

@@ -3,12 +3,13 @@
 
 use super::{Checked, LONGEST_DELAY, built, mtu, usable};
 use crate::{
-    Ecmp, PacketMix, PlanSpec, RateEstimator, RatesSpec, Scenario, Scheme, TimeslotsSpec, Transport, Workload,
+    Algorithms, Ecmp, PacketMix, PlanSpec, RateEstimator, RatesSpec, Scenario, Scheme, TimeslotsSpec, Transport,
+    Workload,
 };
 use timeplane_model::{Bytes, Duration};
 
 impl Checked {
-    pub(super) fn scheme(&mut self, name: &str, scheme: &Scheme, s: &Scenario, schedulers: &[&str]) {
+    pub(super) fn scheme(&mut self, name: &str, scheme: &Scheme, s: &Scenario, algorithms: &Algorithms) {
         let at = |key: &str| format!("scheme.{name}.{key}");
         let mtu = s.fabric.mtu;
         match &scheme.transport {
@@ -56,7 +57,7 @@ impl Checked {
         }
         match &scheme.plan {
             Some(PlanSpec::Tdma(slots)) => {
-                self.tdma(&at("plan.tdma"), slots, scheme.host_latency().send_spread(), s, schedulers);
+                self.tdma(&at("plan.tdma"), slots, scheme.host_latency().send_spread(), s);
             }
             Some(PlanSpec::Timeslots(timeslots)) => self.timeslots(&at("plan.timeslots"), timeslots, s),
             Some(PlanSpec::Rates(rates)) => self.rates(&at("plan.rates"), rates, s),
@@ -65,7 +66,9 @@ impl Checked {
             None => {}
         }
         if let Some(plan) = &scheme.plan {
-            self.control(&at(&format!("plan.{}", plan.key())), plan.control(), s);
+            let key = at(&format!("plan.{}", plan.key()));
+            self.own_algorithm(&key, plan, algorithms);
+            self.control(&key, plan.control(), s);
         }
     }
 

@@ -2,15 +2,13 @@
 //! guard time that is too short for clocks or reactions.
 
 use super::{Checked, LONGEST_DELAY, LONGEST_RUN, MOST_BYTES, built, mtu, usable};
-use crate::error::Problem;
-use crate::shape::one_of;
 use crate::{FabricSpec, Reaction, Scenario, SignalSpec, TdmaSpec};
-use timeplane_model::{Bytes, Duration, nearest};
+use timeplane_model::{Bytes, Duration};
 use timeplane_protocol::{Message, size};
 
 impl Checked {
     /// `spread` is the variation of the hosts' own sending times.
-    pub(super) fn tdma(&mut self, key: &str, slots: &TdmaSpec, spread: Duration, s: &Scenario, schedulers: &[&str]) {
+    pub(super) fn tdma(&mut self, key: &str, slots: &TdmaSpec, spread: Duration, s: &Scenario) {
         let at = |name: &str| format!("{key}.{name}");
         self.positive_span(&at("slot"), slots.slot, LONGEST_DELAY);
         let f = &s.fabric;
@@ -36,7 +34,6 @@ impl Checked {
         }
         self.standby(key, slots, s);
         self.controllers(key, slots, f);
-        self.tdma_scheduler(key, slots, schedulers);
         self.tdma_in_band(key, slots);
         self.tdma_times(key, slots, spread, s);
     }
@@ -60,18 +57,6 @@ impl Checked {
                 self.value(&at("background.rate"), background.rate, &allowed);
             }
             self.bytes(&at("background.below"), background.below);
-        }
-    }
-
-    fn tdma_scheduler(&mut self, key: &str, slots: &TdmaSpec, schedulers: &[&str]) {
-        if !schedulers.contains(&slots.scheduler.as_str()) {
-            let problem = Problem::UnknownName {
-                what: "scheduler",
-                found: slots.scheduler.clone(),
-                nearest: nearest(&slots.scheduler, schedulers.iter().copied()),
-                allowed: schedulers.iter().map(|n| (*n).to_owned()).collect(),
-            };
-            self.error(&format!("{key}.scheduler"), problem, Some(&one_of("expected one of", schedulers)));
         }
     }
 

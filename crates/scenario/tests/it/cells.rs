@@ -1,7 +1,7 @@
 //! Errors of scenarios with several access points, with their locations.
 
 use std::fmt::Write;
-use timeplane_scenario::{Loaded, QueuedSpec, ScenarioError};
+use timeplane_scenario::{Algorithms, Loaded, QueuedSpec, ScenarioError};
 
 /// A server, a core (2), two access points (3 and 4) and a device (5) between them.
 const GOOD: &str = r#"
@@ -28,7 +28,7 @@ bytes = "1 MB"
 
 fn load(text: &str) -> Result<Loaded, ScenarioError> {
     let loaded = Loaded::from_str(text, "a.toml", ".", &[])?;
-    loaded.validate(&[])?;
+    loaded.validate(&Algorithms::built_in())?;
     Ok(loaded)
 }
 

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use std::collections::BTreeSet;
-use timeplane_scenario::{Loaded, Point, Scenario, Topology, schema, split_override};
+use timeplane_scenario::{Algorithms, Loaded, Point, Scenario, Topology, schema, split_override};
 
 const GOOD: &str = include_str!("../files/load_sweep.toml");
 const SLOTS: &str = include_str!("../files/slots_shuffle.toml");
@@ -247,7 +247,7 @@ fn the_schema_describes_every_key() {
 /// Reads, and where that succeeds does all that can be done without running.
 fn never_panics(text: &str) {
     if let Ok(loaded) = Loaded::from_str(text, "a.toml", ".", &[]) {
-        let _ = loaded.validate(&["weighted_round_robin"]);
+        let _ = loaded.validate(&Algorithms::built_in());
         for point in loaded.points().into_iter().flatten() {
             point.scenario.to_json();
         }
@@ -328,7 +328,7 @@ proptest! {
     ) {
         let set = [(key.to_owned(), values.into_iter().map(str::to_owned).collect())];
         if let Ok(loaded) = Loaded::from_str(GOOD, "a.toml", ".", &set) {
-            let _ = loaded.validate(&[]);
+            let _ = loaded.validate(&Algorithms::built_in());
         }
     }
 }

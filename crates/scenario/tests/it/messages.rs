@@ -2,9 +2,8 @@
 //! The snapshots show each change to a valid file with its message.
 
 use std::fmt::Write;
-use timeplane_scenario::{Loaded, ScenarioError};
+use timeplane_scenario::{Algorithms, Loaded, ScenarioError};
 
-const SCHEDULERS: [&str; 2] = ["weighted_round_robin", "greedy"];
 pub const GOOD: &str = include_str!("../files/load_sweep.toml");
 pub const SLOTS: &str = include_str!("../files/slots_shuffle.toml");
 
@@ -14,7 +13,7 @@ pub fn load(text: &str, overrides: &[(&str, &str)]) -> Result<Vec<String>, Scena
         .map(|(key, values)| timeplane_scenario::split_override(&format!("{key}={values}")).unwrap())
         .collect();
     let loaded = Loaded::from_str(text, "a.toml", ".", &overrides)?;
-    Ok(loaded.validate(&SCHEDULERS)?.iter().map(ToString::to_string).collect())
+    Ok(loaded.validate(&Algorithms::built_in())?.iter().map(ToString::to_string).collect())
 }
 
 /// Changes to a good file, each with its answer.
@@ -640,4 +639,53 @@ fn flyways() {
     a.with(FLYWAYS, "tree = { edges = 4, hosts_per_edge = 1 }", "tree = { edges = 2, hosts_per_edge = 2 }");
     a.with(FLYWAYS, "tree = { edges = 4, hosts_per_edge = 1 }", "tree = { edges = 161, hosts_per_edge = 1 }");
     insta::assert_snapshot!(a.0);
+}
+
+#[test]
+fn own_algorithms() {
+    let mut a = Answers::default();
+    let scheduler = "scheduler = \"weighted_round_robin\"";
+    for wrong in [
+        "scheduler = \"weighted\"",
+        "scheduler = { name = \"weighted_round_robin\", depth = 3 }",
+        "scheduler = { depth = 3 }",
+        "scheduler = { name = 3 }",
+        "scheduler = 3",
+        "scheduler = { name = \"mine\", since = [{ day = 2026-01-01 }] }",
+        "scheduler = { name = \"mine\", depth = inf }",
+    ] {
+        a.with(SLOTS, scheduler, wrong);
+    }
+    let at = |key: &str| format!("scheme.slots.plan.tdma.scheduler{key}");
+    a.set(SLOTS, &[(&at(".depth"), "3")]);
+    a.set(SLOTS, &[(&at(".name"), "mine"), (&at(".depth"), "3,4")]);
+    for plan in ["timeslots.metric = \"oc\"", "rates.normalizer = \"maxmin\"", "flyways.policy = { name = \"gredy\" }"]
+    {
+        let text = SLOTS.split("[scheme.slots.plan").next().unwrap();
+        a.with(&format!("{text}# here\n"), "# here", &format!("[scheme.slots.plan]\n{plan}"));
+    }
+    insta::assert_snapshot!(a.0);
+}
+
+#[test]
+fn parameters_of_own_algorithms_are_swept() {
+    let mut algorithms = Algorithms::built_in();
+    algorithms.tdma.register("mine", |_, _| unreachable!("it is only checked"));
+    let key = "scheme.slots.plan.tdma.scheduler";
+    let set = |values: &[(&str, &[&str])]| {
+        let values = values.iter().map(|(k, v)| (format!("{key}{k}"), v.iter().map(|&v| v.to_owned()).collect()));
+        let loaded = Loaded::from_str(SLOTS, "a.toml", ".", &values.collect::<Vec<_>>()).unwrap();
+        loaded.validate(&algorithms).unwrap();
+        let own = |point: &timeplane_scenario::Point| {
+            let plan = point.scenario.scheme["slots"].plan.as_ref().unwrap();
+            plan.own_algorithm().map(|(_, own)| serde_json::to_string(&own.parameters).unwrap())
+        };
+        loaded.points().unwrap().iter().map(own).collect::<Vec<_>>()
+    };
+    let with = |text: &str| Some(text.to_owned());
+    assert_eq!(set(&[("", &["mine"])]), [with("{}")]);
+    assert_eq!(set(&[("", &["mine", "conflict_free"])]), [with("{}"), None]);
+    assert_eq!(set(&[("", &["{ name = 'mine', depth = 3 }"])]), [with(r#"{"depth":3}"#)]);
+    let swept = set(&[("", &["mine"]), (".depth", &["3", "4"]), (".weight", &["fast"])]);
+    assert_eq!(swept, [with(r#"{"weight":"fast","depth":3}"#), with(r#"{"weight":"fast","depth":4}"#)]);
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use timeplane_model::Duration;
-use timeplane_scenario::{CongestionKind, Loaded, RtoRule, Tcp, TcpPreset};
+use timeplane_scenario::{Algorithms, CongestionKind, Loaded, RtoRule, Tcp, TcpPreset};
 use timeplane_transport::TcpConfig;
 
 const GOOD: &str = include_str!("../files/load_sweep.toml");
@@ -18,7 +18,7 @@ fn answer(table: &str) -> Result<Vec<String>, String> {
     let text = GOOD.replacen("{ congestion = \"dctcp\", min_rto = \"10 ms\" }", table, 1);
     assert_ne!(text, GOOD);
     let loaded = Loaded::from_str(&text, "a.toml", ".", &[]).map_err(|e| e.to_string())?;
-    let warnings = loaded.validate(&["weighted_round_robin"]).map_err(|e| e.to_string())?;
+    let warnings = loaded.validate(&Algorithms::built_in()).map_err(|e| e.to_string())?;
     Ok(warnings.iter().map(ToString::to_string).collect())
 }
 

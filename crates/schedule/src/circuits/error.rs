@@ -2,6 +2,7 @@
 //!
 //! Every error names the value that was found and the limit that it breaks.
 
+use crate::OwnError;
 use timeplane_model::Duration;
 
 /// A reason why there is no circuit schedule, or why a schedule is invalid.
@@ -121,4 +122,7 @@ pub enum CircuitError {
         /// The dark time required.
         dark: Duration,
     },
+    /// An own algorithm has no valid plan.
+    #[error(transparent)]
+    Own(#[from] OwnError),
 }

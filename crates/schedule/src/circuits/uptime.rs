@@ -123,10 +123,7 @@ pub(super) fn check(
             let found = Duration::from_ps(i64::try_from(length).unwrap_or(i64::MAX));
             return Err(CircuitError::TooLong { found, window: parameters.window });
         }
-        let stays = before.is_some_and(|b| match parameters.retune {
-            Retune::AllStop => b == matching,
-            Retune::Moved => matching.pairs().all(|(i, j)| b.outputs()[i.index()] == Some(j)),
-        });
+        let stays = before.is_some_and(|b| parameters.retune.keeps(b, matching));
         let too_fast = match parameters.retune {
             Retune::AllStop => !stays && *dark < parameters.dark,
             // A configuration may end while its circuits are still dark.

@@ -4,6 +4,7 @@
 
 use super::balance::TRIAL_POWER;
 use super::{Candidate, Evaluation, Fluid, FlywayError, FlywayPlan, Link, LinkSet, Policy, Traffic, Wired, evaluate};
+use crate::OwnError;
 use std::sync::Arc;
 use timeplane_model::Duration;
 
@@ -73,7 +74,7 @@ impl FlywayPlanner {
     ///
     /// # Errors
     /// Fails if tree, traffic and links have different sizes, if a wire has no rate, if links are
-    /// up before, or if the setup time is negative.
+    /// up before, if the setup time is negative, or if an own policy fails.
     pub fn plan<L: LinkSet + Clone>(&self, request: &Request<'_>, links: &mut L) -> Result<FlywayPlan, FlywayError> {
         let Request { traffic, wired, standing, .. } = *request;
         wired.check(traffic)?;
@@ -100,9 +101,9 @@ impl FlywayPlanner {
             state.fluid.balance();
         }
         state.soft = state.fluid.soft(TRIAL_POWER);
-        self.fill(request, &mut state, self.wires);
+        self.fill(request, &mut state, self.wires)?;
         let mut tries = self.effort / state.fluid.pairs().max(1);
-        while let Some(better) = self.exchanged(request, &state, &mut tries) {
+        while let Some(better) = self.exchanged(request, &state, &mut tries)? {
             state = better;
         }
         state.fluid.balance();
@@ -122,18 +123,34 @@ impl FlywayPlanner {
     }
 
     /// Adds links while they help.
-    fn fill<L: LinkSet + Clone>(&self, request: &Request<'_>, state: &mut State<L>, wires: usize) {
+    fn fill<L: LinkSet + Clone>(
+        &self,
+        request: &Request<'_>,
+        state: &mut State<L>,
+        wires: usize,
+    ) -> Result<(), OwnError> {
         while state.fluid.busiest() > state.fluid.least * (1.0 + HELP) {
-            let busy = state.fluid.bottlenecks(ALMOST);
-            let helps = |wire| {
-                let candidates = self.policy.candidates(&state.fluid, &state.links, wire);
-                candidates.into_iter().take(self.trials).find_map(|c| Self::tried(request, state, &c))
-            };
-            match busy.into_iter().take(wires).find_map(helps) {
-                Some(better) => *state = better,
-                None => break,
+            let Some(better) = self.relieved(request, state, wires)? else { break };
+            *state = better;
+        }
+        Ok(())
+    }
+
+    /// The state with the first link that helps one of the busiest wires.
+    fn relieved<L: LinkSet + Clone>(
+        &self,
+        request: &Request<'_>,
+        state: &State<L>,
+        wires: usize,
+    ) -> Result<Option<State<L>>, OwnError> {
+        for wire in state.fluid.bottlenecks(ALMOST).into_iter().take(wires) {
+            let candidates = self.policy.candidates(&state.fluid, &state.links, wire)?;
+            let better = candidates.iter().take(self.trials).find_map(|c| Self::tried(request, state, c));
+            if better.is_some() {
+                return Ok(better);
             }
         }
+        Ok(None)
     }
 
     /// The state after adding a link, if the link helps.
@@ -154,44 +171,47 @@ impl FlywayPlanner {
         request: &Request<'_>,
         state: &State<L>,
         tries: &mut usize,
-    ) -> Option<State<L>> {
+    ) -> Result<Option<State<L>>, OwnError> {
         if state.fluid.busiest() <= state.fluid.least * (1.0 + HELP) {
-            return None;
+            return Ok(None);
         }
         let mut attempt = |then: Option<State<L>>| {
-            *tries = tries.checked_sub(1)?;
-            self.refilled(request, state, then?)
+            let Some(rest) = tries.checked_sub(1) else { return Ok(None) };
+            *tries = rest;
+            then.map_or(Ok(None), |then| self.refilled(request, state, then))
         };
-        for candidate in self.wanted(state) {
-            if let Some(better) = attempt(Self::with_room(request, state, &candidate)) {
-                return Some(better);
+        for candidate in self.wanted(state)? {
+            if let Some(better) = attempt(Self::with_room(request, state, &candidate))? {
+                return Ok(Some(better));
             }
         }
         let mut all = state.slots.clone();
         all.sort_by(|x, y| state.fluid.carried(x.1).total_cmp(&state.fluid.carried(y.1)).then(x.cmp(y)));
-        all.into_iter().find_map(|(number, slot)| {
+        for (number, slot) in all {
             let mut then = state.clone();
             then.remove(number, slot);
-            attempt(Some(then))
-        })
+            if let Some(better) = attempt(Some(then))? {
+                return Ok(Some(better));
+            }
+        }
+        Ok(None)
     }
 
     /// Links for the busiest wires that are not up, and that the policy would add if nothing were
     /// up.
-    fn wanted<L: LinkSet + Clone>(&self, state: &State<L>) -> Vec<Candidate> {
+    fn wanted<L: LinkSet + Clone>(&self, state: &State<L>) -> Result<Vec<Candidate>, OwnError> {
         let mut none = state.links.clone();
         let up = none.links();
         for (number, _) in &up {
             none.remove(*number);
         }
         let there = |c: &Candidate| up.iter().any(|(_, l)| l.joins_as(&c.offer.link(c.a, c.b)));
-        let wires = state.fluid.bottlenecks(ALMOST).into_iter().take(self.trials);
-        wires
-            .flat_map(|wire| {
-                let candidates = self.policy.candidates(&state.fluid, &none, wire).into_iter();
-                candidates.filter(|c| !there(c)).take(self.trials)
-            })
-            .collect()
+        let mut wanted = Vec::new();
+        for wire in state.fluid.bottlenecks(ALMOST).into_iter().take(self.trials) {
+            let candidates = self.policy.candidates(&state.fluid, &none, wire)?.into_iter();
+            wanted.extend(candidates.filter(|c| !there(c)).take(self.trials));
+        }
+        Ok(wanted)
     }
 
     /// The state with a link in place of all others at its racks, if the link is then feasible.
@@ -218,11 +238,11 @@ impl FlywayPlanner {
         request: &Request<'_>,
         before: &State<L>,
         mut then: State<L>,
-    ) -> Option<State<L>> {
+    ) -> Result<Option<State<L>>, OwnError> {
         then.fluid.rounds(TRIAL_POWER, 4, None);
         then.soft = then.fluid.soft(TRIAL_POWER);
-        self.fill(request, &mut then, AFTER_EXCHANGE);
-        (then.soft < before.soft * (1.0 - HELP)).then_some(then)
+        self.fill(request, &mut then, AFTER_EXCHANGE)?;
+        Ok((then.soft < before.soft * (1.0 - HELP)).then_some(then))
     }
 
     /// The final plan; it uses wires only if links are no faster.

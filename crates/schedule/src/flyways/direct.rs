@@ -3,6 +3,7 @@
 //! [`Straggler`] and [`Transit`] differ in whether other pairs may use the link, too.
 
 use super::{Bottleneck, Candidate, Fluid, LinkSet, Policy};
+use crate::OwnError;
 
 /// Links the pair that finishes last, for its own traffic only.
 ///
@@ -27,8 +28,13 @@ impl Policy for Straggler {
     fn transit(&self) -> bool {
         false
     }
-    fn candidates(&self, fluid: &Fluid, links: &dyn LinkSet, bottleneck: Bottleneck) -> Vec<Candidate> {
-        stragglers(fluid, links, bottleneck)
+    fn candidates(
+        &self,
+        fluid: &Fluid,
+        links: &dyn LinkSet,
+        bottleneck: Bottleneck,
+    ) -> Result<Vec<Candidate>, OwnError> {
+        Ok(stragglers(fluid, links, bottleneck))
     }
 }
 
@@ -36,7 +42,12 @@ impl Policy for Transit {
     fn transit(&self) -> bool {
         true
     }
-    fn candidates(&self, fluid: &Fluid, links: &dyn LinkSet, bottleneck: Bottleneck) -> Vec<Candidate> {
-        stragglers(fluid, links, bottleneck)
+    fn candidates(
+        &self,
+        fluid: &Fluid,
+        links: &dyn LinkSet,
+        bottleneck: Bottleneck,
+    ) -> Result<Vec<Candidate>, OwnError> {
+        Ok(stragglers(fluid, links, bottleneck))
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Every error names the value that was found and the limit that it breaks.
 
+use crate::OwnError;
 use timeplane_model::Rate;
 
 /// A reason why there is no flyway plan.
@@ -79,4 +80,7 @@ pub enum FlywayError {
         /// Sum of the shares, or the share that is out of range.
         found: f64,
     },
+    /// An own policy has no valid answer.
+    #[error(transparent)]
+    Own(#[from] OwnError),
 }

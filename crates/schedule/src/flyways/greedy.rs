@@ -3,6 +3,7 @@
 //! It ranks all links that are offered by an estimate of their relief.
 
 use super::{Bottleneck, Candidate, Fluid, LinkSet, Policy};
+use crate::OwnError;
 
 /// Chooses, of all offered links, the one that takes the most traffic off the busiest wire.
 ///
@@ -72,7 +73,12 @@ impl Policy for Greedy {
     fn transit(&self) -> bool {
         self.transit
     }
-    fn candidates(&self, fluid: &Fluid, links: &dyn LinkSet, bottleneck: Bottleneck) -> Vec<Candidate> {
+    fn candidates(
+        &self,
+        fluid: &Fluid,
+        links: &dyn LinkSet,
+        bottleneck: Bottleneck,
+    ) -> Result<Vec<Candidate>, OwnError> {
         let n = fluid.racks();
         let crossing = Crossing::of(fluid, bottleneck);
         let mut found: Vec<(f64, f64, Candidate)> = Vec::new();
@@ -100,6 +106,6 @@ impl Policy for Greedy {
             let ends = |c: &Candidate| (c.a, c.b);
             most_first(x.0, y.0).then(most_first(x.1, y.1)).then(ends(&x.2).cmp(&ends(&y.2)))
         });
-        found.into_iter().map(|(_, _, candidate)| candidate).collect()
+        Ok(found.into_iter().map(|(_, _, candidate)| candidate).collect())
     }
 }

@@ -4,6 +4,7 @@
 //! constructor in `build`.
 
 use super::{Bottleneck, Fluid, Greedy, LinkSet, Offer, Straggler, Transit};
+use crate::OwnError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -28,7 +29,15 @@ pub trait Policy: Send + Sync {
 
     /// Offered links that may relieve a wire, the best first. The planner takes the first that
     /// helps.
-    fn candidates(&self, fluid: &Fluid, links: &dyn LinkSet, bottleneck: Bottleneck) -> Vec<Candidate>;
+    ///
+    /// # Errors
+    /// Fails if an own policy has no answer. The plan, and the run with it, then end.
+    fn candidates(
+        &self,
+        fluid: &Fluid,
+        links: &dyn LinkSet,
+        bottleneck: Bottleneck,
+    ) -> Result<Vec<Candidate>, OwnError>;
 }
 
 /// Policy that decides which link is added next.

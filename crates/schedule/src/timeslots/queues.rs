@@ -4,10 +4,13 @@
 //! until many are over. New turns wait apart and are merged before the next slot. A slot walks
 //! through nearly the whole order anyway, so this costs less than an ordered set, which moves each
 //! queue at once. The walk reads pairs alone; ranks stand apart.
+//!
+//! An own order is asked before each slot, and all turns are new then.
 
-use super::SlotMetric;
+use super::{Order, SlotMetric, Waiting};
+use crate::OwnError;
 use std::collections::VecDeque;
-use timeplane_model::{Burst, Class, HostId, Time, mix64};
+use timeplane_model::{Burst, Bytes, Class, HostId, Time, mix64};
 
 /// Packets of a queue, in the order in which they leave: arrival time, number of packets, bytes.
 pub(super) type Bursts = VecDeque<(Time, u32, u64)>;
@@ -58,10 +61,27 @@ struct Queue {
     metric: Option<i64>,
 }
 
+impl Queue {
+    /// What an own order sees of a queue that is not empty.
+    fn waiting(&self) -> Waiting {
+        let &(arrived, _, flow) = self.bursts.front().expect("a queue that is kept is not empty");
+        Waiting {
+            source: HostId(self.source),
+            destination: HostId(self.destination),
+            class: Class(self.class),
+            arrived,
+            first_since: self.first_since,
+            flow_bytes: Bytes::new(flow),
+            bytes: Bytes::new(self.bursts.iter().map(|b| b.2).sum()),
+            packets: self.bursts.iter().map(|b| u64::from(b.1)).sum(),
+        }
+    }
+}
+
 /// All queues that are not empty, and their order.
 #[derive(Debug)]
 pub(super) struct Queues {
-    metric: SlotMetric,
+    by: Order,
     /// By source, destination, class and number of its queues, in this order.
     of: Vec<Vec<(u32, u8, u32)>>,
     queues: Vec<Queue>,
@@ -81,12 +101,15 @@ pub(super) struct Queues {
     over: usize,
     /// Turns that are not in the order yet.
     fresh: Vec<(Rank, Turn)>,
+    /// What an own order is asked for, and its answer.
+    waiting: Vec<Waiting>,
+    keys: Vec<i64>,
 }
 
 impl Queues {
-    pub fn new(hosts: usize, metric: SlotMetric) -> Self {
+    pub fn new(hosts: usize, by: Order) -> Self {
         Self {
-            metric,
+            by,
             of: vec![Vec::new(); hosts],
             queues: Vec::new(),
             versions: Vec::new(),
@@ -97,6 +120,8 @@ impl Queues {
             ranks: Vec::new(),
             over: 0,
             fresh: Vec::new(),
+            waiting: Vec::new(),
+            keys: Vec::new(),
         }
     }
 
@@ -186,9 +211,39 @@ impl Queues {
         self.release(number);
     }
 
-    /// Puts all turns in the order of their ranks.
-    pub fn arrange(&mut self) {
+    /// Puts all turns in the order of their ranks, for the slot that starts at `start`.
+    pub fn arrange(&mut self, start: Time) -> Result<(), OwnError> {
+        self.ask(start)?;
         self.merge();
+        Ok(())
+    }
+
+    /// Gives all queues new turns by an own order, if there is one.
+    fn ask(&mut self, start: Time) -> Result<(), OwnError> {
+        let Order::Own(order) = &mut self.by else { return Ok(()) };
+        let Self { waiting, keys, of, queues, .. } = self;
+        waiting.clear();
+        keys.clear();
+        let numbers = || of.iter().flatten().map(|&(.., number)| number);
+        waiting.extend(numbers().map(|number| queues[number as usize].waiting()));
+        order.keys(start, waiting, keys)?;
+        if keys.len() != waiting.len() {
+            return Err(OwnError::Failed(format!("{} keys for {} pairs", keys.len(), waiting.len())));
+        }
+        self.order.clear();
+        self.pairs.clear();
+        self.ranks.clear();
+        self.fresh.clear();
+        for (number, &key) in numbers().zip(&*keys) {
+            let queue = &mut queues[number as usize];
+            queue.metric = Some(key);
+            let version = &mut self.versions[number as usize];
+            *version = version.wrapping_add(1);
+            let rank = Rank::new(queue.class, key, queue.source, queue.destination);
+            self.fresh.push((rank, Turn { queue: number, version: *version }));
+        }
+        self.over = 0;
+        Ok(())
     }
 
     /// Source and destination of each turn, in the order of ranks.
@@ -281,10 +336,12 @@ impl Queues {
     fn rank(&self, number: u32) -> Rank {
         let queue = &self.queues[number as usize];
         let &(arrived, _, bytes) = queue.bursts.front().expect("a queue that is kept is not empty");
-        let metric = match self.metric {
-            SlotMetric::Ocf => arrived.as_ps(),
-            SlotMetric::Srjf => bytes as i64,
-            SlotMetric::Mmf => queue.first_since.as_ps(),
+        let metric = match self.by {
+            Order::BuiltIn(SlotMetric::Ocf) => arrived.as_ps(),
+            Order::BuiltIn(SlotMetric::Srjf) => bytes as i64,
+            Order::BuiltIn(SlotMetric::Mmf) => queue.first_since.as_ps(),
+            // The order decides before the next slot.
+            Order::Own(_) => 0,
         };
         let &Queue { class, source, destination, .. } = queue;
         Rank::new(class, metric, source, destination)

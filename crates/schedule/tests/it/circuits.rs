@@ -846,3 +846,21 @@ fn small_plans_are_these() {
         assert_eq!(finish(algorithm, retune), expected, "{algorithm:?}");
     }
 }
+
+#[test]
+fn matchings_get_the_dark_time_that_they_need() {
+    let roll = matching(&[(0, 1), (1, 2), (2, 0)], 3);
+    let part = matching(&[(0, 1)], 3);
+    let back = matching(&[(0, 2), (2, 1), (1, 0)], 3);
+    let plan = [&roll, &roll, &part, &back].map(|m| (m.clone(), Duration::from_us(100)));
+    for (retune, dark) in [(Retune::AllStop, [0.0, 0.0, 20.0, 20.0]), (Retune::Moved, [0.0, 0.0, 0.0, 20.0])] {
+        let parameters = CircuitParameters { retune, ..PARAMETERS };
+        let made = parameters.configurations(plan.clone(), Some(&roll));
+        assert_eq!(made.iter().map(|c| us(c.dark)).collect::<Vec<_>>(), dark);
+        parameters.check_plan(3, &made, Some(&roll)).unwrap();
+        // Nothing is known of what is up.
+        let made = parameters.configurations(plan.clone(), None);
+        assert_eq!(us(made[0].dark), 20.0);
+        parameters.check_plan(3, &made, None).unwrap();
+    }
+}

@@ -2,9 +2,11 @@
 //! intended.
 
 use proptest::prelude::*;
+use timeplane_model::{Duration, Fabric, Framing, LinkSpec, Rate, Switch};
 use timeplane_schedule::rates::{
     AllPairs, Flows, Hosts, MaxMin, Offered, Proportional, max_min, max_min_hosts, scale_both, scale_down,
 };
+use timeplane_schedule::{Normalizer, OwnError, RateAllocator, RateNormalizer, RateParameters, RateRule};
 
 const ROUNDING: f64 = 1e-9;
 
@@ -386,4 +388,40 @@ fn a_flow_without_links_gets_its_demand() {
     let mut kept = MaxMin::new(vec![1.0]);
     let (a, b) = (kept.add(&[], 1.0, 3.0), kept.add(&[0], 1.0, f64::INFINITY));
     assert_eq!((kept.rates()[a as usize], kept.rates()[b as usize]), (3.0, 1.0));
+}
+
+/// An own normalizer: max-min fairness, times a factor.
+struct Scaled(RateParameters, f64);
+
+impl Normalizer for Scaled {
+    fn normalize(&mut self, flows: &Flows, given: &mut Vec<f64>) -> Result<(), OwnError> {
+        assert!(given.is_empty());
+        given.extend(max_min(&self.0.capacity, flows).iter().map(|rate| rate * self.1));
+        Ok(())
+    }
+}
+
+#[test]
+fn own_rates_are_checked() {
+    let link =
+        LinkSpec { rate: Rate::gbps(10), propagation: Duration::ZERO, framing: Framing::Ethernet, bit_error: 0.0 };
+    let fabric = Fabric::leaf_spine(2, 4, 2, Switch::default(), link, link).unwrap();
+    let offered: Vec<Offered> = (0..8)
+        .map(|source| Offered { source, destination: (source + 4) % 8, rate: 1.0 })
+        .chain([Offered { source: 0, destination: 1, rate: 0.25 }])
+        .collect();
+    let allocate = |rule: RateRule| {
+        let mut given = vec![7.0];
+        let result = RateAllocator::new(&fabric, rule).unwrap().allocate(&offered, &mut given);
+        result.map(|()| given)
+    };
+    let own = |factor| RateRule::Own(Box::new(Scaled(RateParameters::of(&fabric).unwrap(), factor)));
+    // Four hosts share two uplinks of their switch.
+    let rates = allocate(RateNormalizer::MaxMin.into()).unwrap();
+    assert_eq!((rates[1], rates[8]), (0.5, 0.25));
+    assert_eq!(allocate(own(1.0)).unwrap(), rates);
+    let wrong = |factor| allocate(own(factor)).unwrap_err().to_string();
+    assert_eq!(wrong(1.25), "link 16 carries 2.5, more than its capacity of 2");
+    assert_eq!(wrong(-1.0), "flow 0 has rate -0.5: a rate is finite and not negative");
+    assert_eq!(wrong(f64::NAN), "flow 0 has rate NaN: a rate is finite and not negative");
 }

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use timeplane_model::{
     Burst, Bytes, Class, Duration, Fabric, Framing, HostId, LinkSpec, Named, Rate, Switch, Time, mix64,
 };
-use timeplane_schedule::{PacketSlot, PathColoring, SlotFill, SlotMetric, TimeslotAllocator};
+use timeplane_schedule::{
+    Order, OwnError, PacketSlot, PathColoring, SlotFill, SlotMetric, SlotOrder, TimeslotAllocator,
+};
 
 const UNIT: Rate = Rate::gbps(1);
 
@@ -32,14 +34,29 @@ fn burst(destination: u32, arrived: i64, packets: u32, bytes: u64) -> Burst {
     Burst { destination, class, arrived, packets, bytes: Bytes::new(bytes) }
 }
 
-fn allocator(fabric: &Fabric, metric: SlotMetric, coloring: PathColoring, fill: SlotFill) -> TimeslotAllocator {
-    TimeslotAllocator::new(fabric, metric, coloring, fill, Bytes::new(1538)).unwrap()
+fn allocator(fabric: &Fabric, order: impl Into<Order>, coloring: PathColoring, fill: SlotFill) -> TimeslotAllocator {
+    TimeslotAllocator::new(fabric, order, coloring, fill, Bytes::new(1538)).unwrap()
 }
 
 fn slot(allocator: &mut TimeslotAllocator, start: i64) -> Vec<PacketSlot> {
     let mut out = vec![];
-    allocator.allocate(Time::from_ps(start), &mut out);
+    allocator.allocate(Time::from_ps(start), &mut out).unwrap();
     out
+}
+
+/// An own order that does what a built-in one does.
+struct Same(SlotMetric);
+
+impl SlotOrder for Same {
+    fn keys(&mut self, _: Time, waiting: &[timeplane_schedule::Waiting], keys: &mut Vec<i64>) -> Result<(), OwnError> {
+        assert!(waiting.is_sorted_by_key(|w| (w.source, w.destination, w.class)) && keys.is_empty());
+        keys.extend(waiting.iter().map(|w| match self.0 {
+            SlotMetric::Ocf => w.arrived.as_ps(),
+            SlotMetric::Srjf => w.flow_bytes.get() as i64,
+            SlotMetric::Mmf => w.first_since.as_ps(),
+        }));
+        Ok(())
+    }
 }
 
 fn pairs(slot: &[PacketSlot]) -> Vec<(u32, u32)> {
@@ -226,10 +243,16 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
     #[test]
-    fn allocations_are_those_of_a_sort_for_each_slot(metric in 0usize..3, fill in 0usize..3, steps in steps()) {
+    fn allocations_are_those_of_a_sort_for_each_slot(
+        metric in 0usize..3,
+        own in any::<bool>(),
+        fill in 0usize..3,
+        steps in steps(),
+    ) {
         let fill = [SlotFill::Packet, SlotFill::Packets, SlotFill::Fragments][fill];
         let metric = SlotMetric::all()[metric];
-        let mut allocator = allocator(&fabrics()[0], metric, PathColoring::EulerSplit, fill);
+        let order = if own { Order::Own(Box::new(Same(metric))) } else { metric.into() };
+        let mut allocator = allocator(&fabrics()[0], order, PathColoring::EulerSplit, fill);
         let mut sorted = Sorted { metric, fill, queues: BTreeMap::new() };
         for (step, now) in steps.into_iter().zip((0..).step_by(7)) {
             match step {

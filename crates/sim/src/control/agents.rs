@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use timeplane_assembly::{AssemblyError, PlanAgents, PlanTerms, Role, Start};
 use timeplane_model::HostId;
 use timeplane_protocol::{Agent, HostAgent};
-use timeplane_schedule::Schedulers;
+use timeplane_schedule::Algorithms;
 
 type Controller = Box<dyn Agent + Send>;
 
@@ -40,12 +40,12 @@ impl Agents {
         plan: &dyn PlanAgents,
         terms: &PlanTerms,
         nodes: &Nodes,
-        schedulers: &Schedulers,
+        algorithms: &Algorithms,
     ) -> Result<Self, AssemblyError> {
         let relays = terms.relays.map_or(0, |r| r.count);
         let roles = (0..terms.planners).map(Role::Planner).chain((0..relays).map(Role::Relay));
         let controllers: Vec<_> =
-            roles.map(|role| plan.controller(role, Start::FIRST, schedulers)).collect::<Result<_, _>>()?;
+            roles.map(|role| plan.controller(role, Start::FIRST, algorithms)).collect::<Result<_, _>>()?;
         Ok(Self {
             hosts: nodes.hosts().map(|h| HostAgent::new(terms.host(HostId(h)))).collect(),
             successors: controllers.iter().map(|_| VecDeque::new()).collect(),

@@ -38,7 +38,7 @@ use timeplane_protocol::{
     Address, BacklogReport, Detail, Event, GrantBatch, Input, Message, Opening, Output, Timeslot,
 };
 use timeplane_results::{ControlRow, Recorder, SignalRow};
-use timeplane_schedule::Schedulers;
+use timeplane_schedule::Algorithms;
 use timeplane_workload::Streams;
 
 /// The agents of a plan at work.
@@ -69,11 +69,11 @@ impl Controllers {
     ///
     /// # Errors
     /// If the plan names an unknown scheduler, or does not suit the fabric.
-    pub fn new(plan: &dyn PlanAgents, schedulers: &Schedulers, streams: &Streams) -> Result<Self, AssemblyError> {
+    pub fn new(plan: &dyn PlanAgents, algorithms: &Algorithms, streams: &Streams) -> Result<Self, AssemblyError> {
         let (fabric, terms) = (plan.fabric(), plan.terms());
         let nodes = Nodes::new(fabric, &terms);
         Ok(Self {
-            agents: Agents::new(plan, &terms, &nodes, schedulers)?,
+            agents: Agents::new(plan, &terms, &nodes, algorithms)?,
             clocks: Clocks::new(&nodes, &terms, streams),
             channel: Channel::new(fabric, &terms, &nodes, streams),
             gates: Gates::new(fabric, &terms),
@@ -122,7 +122,7 @@ impl Controllers {
         controller: Controller,
         times: &[SimTime],
         plan: &dyn PlanAgents,
-        schedulers: &Schedulers,
+        algorithms: &Algorithms,
     ) -> Result<(), AssemblyError> {
         let position = self.nodes.find(controller).and_then(|node| self.nodes.position(node));
         let Some(position) = position else { return Ok(()) };
@@ -133,7 +133,7 @@ impl Controllers {
         };
         for (epoch, at) in (1..).zip(times) {
             let start = Start { epoch, at: at.on_perfect_clock(), after_restart: true };
-            self.agents.push_successor(position, plan.controller(role, start, schedulers)?);
+            self.agents.push_successor(position, plan.controller(role, start, algorithms)?);
         }
         Ok(())
     }

@@ -43,7 +43,7 @@ use timeplane_workload::{FlowArrival, Steps};
 pub enum Ended {
     /// Nothing was left to do, or the end of the run was reached.
     Complete,
-    /// The caller asked for it, or results could not be written.
+    /// The caller asked for it, a plan was refused, or results could not be written.
     Cancelled,
     /// A plan did not keep its senders apart, so packets cannot move as
     /// [trains](Network::allow_trains). The run counts for nothing.
@@ -209,7 +209,7 @@ impl<'a> Engine<'a> {
         self.ends.longest_rtts = every.map(|_| BTreeMap::new());
     }
 
-    /// Runs to the end, or until `pulse.cancel` is set.
+    /// Runs to the end, until `pulse.cancel` is set, or until a plan is refused.
     pub fn run(&mut self, pulse: &Pulse) -> Ended {
         let ended = self.run_on(pulse);
         if ended == Ended::Complete {
@@ -326,7 +326,8 @@ impl<'a> Engine<'a> {
         pulse.events.store(self.events, Ordering::Relaxed);
         pulse.now_ps.store(self.now.as_ps() as u64, Ordering::Relaxed);
         pulse.bytes.store(self.ends.ledger.new_bytes, Ordering::Relaxed);
-        pulse.cancel.load(Ordering::Relaxed) || self.ends.ledger.recorder.failed()
+        let refused = self.control.as_ref().is_some_and(|control| control.fault.is_some());
+        refused || pulse.cancel.load(Ordering::Relaxed) || self.ends.ledger.recorder.failed()
     }
 
     fn next_arrival(&mut self) -> Option<SimTime> {

@@ -5,6 +5,7 @@
 use crate::common::{Ran, flow_list, run};
 use proptest::prelude::*;
 use proptest::sample::select;
+use timeplane_scenario::Algorithms;
 
 /// A full frame on the wire, in bytes.
 const FRAME: i64 = 1538;
@@ -426,14 +427,14 @@ fn what_cannot_work_is_refused() {
     };
     let is_refused = |text: &str, what: &str| {
         let found = timeplane_scenario::Loaded::from_str(text, "test", crate::common::folder(), &[])
-            .and_then(|l| l.validate(&["weighted_round_robin"]).map(|_| ()));
+            .and_then(|l| l.validate(&Algorithms::built_in()).map(|_| ()));
         let message = found.err().unwrap_or_else(|| panic!("nothing is wrong with {text}")).to_string();
         assert!(message.contains(what), "{message}");
     };
     let refused = |plan: &str, fabric: &str, what: &str| is_refused(&text(plan, fabric), what);
     let four = "topology.single_switch.hosts = 4";
     refused(r#"plan.timeslots.slot = "10 us""#, four, "the time of a packet of the MTU");
-    refused(r#"plan.timeslots.metric = "fifo""#, four, "metric");
+    refused(r#"plan.timeslots.metric = "fifo""#, four, "unknown order of timeslots `fifo`");
     refused(r#"plan.timeslots = { control_latency = "50 us", ahead = "20 us" }"#, four, "clock errors");
     let mixed = r#"topology.graph = { hosts = 2, switches = 1, links = [{ nodes = [0, 2] }, { nodes = [1, 2], rate = "2 Gb/s" }] }"#;
     refused("plan.rates = {}", mixed, "host 1");

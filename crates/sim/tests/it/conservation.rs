@@ -7,6 +7,7 @@ use crate::common::{Ran, load, run, try_run};
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::RngSeed;
+use timeplane_scenario::Algorithms;
 
 /// A `[fabric]` table.
 fn fabric() -> impl Strategy<Value = (String, u32)> {
@@ -214,7 +215,7 @@ proptest! {
         for (i, scheme) in schemes.iter().enumerate() {
             text += &format!("[scheme.c{i}]\n{scheme}");
         }
-        prop_assume!(load(&text).validate(&["weighted_round_robin"]).is_ok());
+        prop_assume!(load(&text).validate(&Algorithms::built_in()).is_ok());
         let mut first: Option<Ran> = None;
         for (i, scheme) in schemes.iter().enumerate() {
             let name = format!("c{i}");

@@ -3,7 +3,7 @@
 
 use crate::common::{Ran, flow_list, load, run};
 use timeplane_model::Bytes;
-use timeplane_scenario::PlanSpec;
+use timeplane_scenario::{Algorithms, PlanSpec};
 
 const US: i64 = 1_000_000;
 /// Line time of a full frame (1538 B) at 10 Gb/s, in ps.
@@ -144,7 +144,7 @@ fn the_least_guard_covers_the_variation_of_hosts_that_send() {
     assert_eq!(collisions(&longer, &spread), 0);
     // Which is what the check asks for.
     let warned = |guard: &str| {
-        let warnings = load(&text(guard, &spread)).validate(&["weighted_round_robin"]).expect("it is valid");
+        let warnings = load(&text(guard, &spread)).validate(&Algorithms::built_in()).expect("it is valid");
         warnings.iter().any(|w| w.to_string().contains("sending times of hosts"))
     };
     assert!(warned(&enough) && !warned(&longer));

@@ -4,6 +4,7 @@
 //! `same_as_reference.rs` compares packet by packet.
 
 use crate::common::{Ran, assert_same, flow_list, load, run, run_by_packets, try_run};
+use timeplane_scenario::Algorithms;
 
 /// Wire bytes of a full frame, and its line time at 10 Gb/s in ps.
 const FRAME: u64 = 1538;
@@ -250,6 +251,9 @@ fn refused_where_links_fail() {
     let text = one_switch(3, "buffer.per_input = \"100 kB\"", "input-refused.csv");
     let failing =
         text.replace("[scheme.c]", "[[failure]]\nelement = { wire = 0 }\nat = \"1 us\"\nuntil = \"2 us\"\n[scheme.c]");
-    assert!(load(&text).validate(&[]).is_ok() && load(&failing).validate(&[]).is_err());
+    assert!(
+        load(&text).validate(&Algorithms::built_in()).is_ok()
+            && load(&failing).validate(&Algorithms::built_in()).is_err()
+    );
     assert!(try_run(&text, "c", 1).is_ok());
 }

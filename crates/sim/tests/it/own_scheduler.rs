@@ -3,11 +3,10 @@
 //! The guide shows this file.
 
 use crate::common::{folder, load};
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 // begin: scheduler
 use timeplane_model::{Bytes, Class, Demand, Duration, Fabric, HostId, Plan, Rate, ScheduleEntry, Slot, Transmission};
-use timeplane_schedule::{Scheduler, Schedulers, SlotParameters, Standing};
+use timeplane_schedule::{Algorithms, Scheduler, SlotParameters, Standing};
 use timeplane_sim::Simulator;
 
 /// Host `i` sends to `i + 1`, in the next slot to `i + 2`, and so on, while there is demand.
@@ -69,11 +68,12 @@ fn it_runs_beside_those_that_are_there() {
     let results = folder().join("own_scheduler");
     let _ = std::fs::remove_dir_all(&results);
     // begin: run
-    let mut schedulers = Schedulers::built_in();
-    schedulers.register("rotation", Arc::new(|p| Box::new(Rotation { parameters: *p, shift: 0 })));
+    let mut algorithms = Algorithms::built_in();
+    // The second argument has parameters of its own, here none.
+    algorithms.tdma.register("rotation", |p, _| Ok(Box::new(Rotation { parameters: *p, shift: 0 })));
 
     let options = timeplane_experiment::Options::new(2, results);
-    let (simulator, never) = (Simulator::new(schedulers), AtomicBool::new(false));
+    let (simulator, never) = (Simulator::new(algorithms), AtomicBool::new(false));
     let outcome = timeplane_experiment::run(simulator, &load(SCENARIO), &options, &never, &|_| {}).unwrap();
     print!("{}", outcome.comparison.to_text(100));
     // end: run

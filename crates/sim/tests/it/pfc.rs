@@ -7,7 +7,7 @@ use crate::common::{Ran, flow_list, load, run};
 use std::sync::Arc;
 use timeplane_model::{Bytes, Duration, Fabric, Framing, HostId, LinkSpec, NodeId, Pfc, Rate, Switch};
 use timeplane_results::Recorder;
-use timeplane_scenario::{Nic, PacketMix};
+use timeplane_scenario::{Algorithms, Nic, PacketMix};
 use timeplane_sim::SimTime;
 use timeplane_sim::engine::{Ended, Engine, Pulse};
 use timeplane_sim::hosts::endpoints::{Config, Endpoints, Transport};
@@ -87,7 +87,7 @@ fn nothing_is_lost_with_the_formulas_headroom_and_a_frame_with_one_less() {
     assert!(worst > 0 && most == 1, "{worst} frames lost in all runs, {most} in one");
     println!("with the formula's {} B none lost, with {} B {worst} in 62 runs", formula(), formula() - FRAME);
     // A scenario with doubtful headroom is reported before the run.
-    let warns = |h| load(&slow_receiver(h, "pfc-0.csv")).validate(&[]).expect("it is right").len();
+    let warns = |h| load(&slow_receiver(h, "pfc-0.csv")).validate(&Algorithms::built_in()).expect("it is right").len();
     assert_eq!([None, Some(formula()), Some(formula() - 1)].map(warns), [0, 0, 1]);
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use timeplane_experiment::{Extent, Pulse};
 use timeplane_results::Recorder;
-use timeplane_schedule::Schedulers;
+use timeplane_schedule::Algorithms;
 use timeplane_sim::run::{RunError, RunSpec, simulate};
 use timeplane_workload::Source;
 
@@ -32,10 +32,10 @@ fn a_run_is_cancelled_in_its_middle() {
     let fabric = Arc::new(scenario.fabric.build().unwrap());
     let source = Source::load(&scenario.workload, &loaded.base, &fabric, scenario.fabric.mtu).unwrap();
     let spec = RunSpec { scenario, scheme: "dctcp", point: IndexMap::new(), seed: 1, base: &loaded.base };
-    let (pulse, schedulers) = (Pulse::default(), Schedulers::built_in());
+    let (pulse, algorithms) = (Pulse::default(), Algorithms::built_in());
     let extent = Extent::new(scenario, &source);
     let ended = std::thread::scope(|scope| {
-        let run = scope.spawn(|| simulate(&spec, &fabric, &source, &schedulers, Recorder::discard(), &pulse));
+        let run = scope.spawn(|| simulate(&spec, &fabric, &source, &algorithms, Recorder::discard(), &pulse));
         while !run.is_finished() {
             // All flows have arrived when a thousandth of the bytes has.
             pulse.cancel.store(extent.share(&pulse).is_some_and(|share| share > 1e-3), Ordering::Relaxed);

@@ -7,7 +7,7 @@ use timeplane_assembly::{AssemblyError, ClockTerms, DemandSource, PlanAgents, Pl
 use timeplane_model::{Bytes, Class, Duration, Fabric, Grant, HostId, Medium, Round, Time, Trigger};
 use timeplane_protocol::{Address, Agent, Grants, Input, Message, Output, Rates, Reporting};
 use timeplane_scenario::{ControlSpec, SignalSpec};
-use timeplane_schedule::Schedulers;
+use timeplane_schedule::Algorithms;
 use timeplane_sim::control::Controllers;
 use timeplane_workload::Streams;
 
@@ -22,7 +22,7 @@ pub struct Script {
 impl Script {
     /// The agents of the plan.
     pub fn controllers(&self, streams: &Streams) -> Controllers {
-        Controllers::new(self, &Schedulers::built_in(), streams).expect("a plan without schedulers")
+        Controllers::new(self, &Algorithms::built_in(), streams).expect("a plan without algorithms")
     }
 }
 
@@ -55,7 +55,7 @@ impl PlanAgents for Script {
         }
     }
 
-    fn controller(&self, _: Role, _: Start, _: &Schedulers) -> Result<Box<dyn Agent + Send>, AssemblyError> {
+    fn controller(&self, _: Role, _: Start, _: &Algorithms) -> Result<Box<dyn Agent + Send>, AssemblyError> {
         let Self { ref gates, period, .. } = *self;
         Ok(Box::new(Controller { hosts: self.fabric.hosts(), gates: gates.clone(), period, round: 0, next: Some(0) }))
     }

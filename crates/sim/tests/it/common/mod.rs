@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use timeplane_results::{Recorder, RunSummary, Tables};
 use timeplane_scenario::Loaded;
-use timeplane_schedule::Schedulers;
+use timeplane_schedule::Algorithms;
 use timeplane_sim::engine::Pulse;
 use timeplane_sim::run::{RunError, RunSpec, simulate, simulate_by_packets};
 use timeplane_workload::Source;
@@ -154,12 +154,12 @@ fn simulated(loaded: &Loaded, scheme: &str, seed: u64, by_packets: bool, recorde
     let fabric = Arc::new(scenario.fabric.build().expect("a fabric"));
     let source = Source::load(&scenario.workload, &loaded.base, &fabric, scenario.fabric.mtu).expect("a workload");
     let spec = RunSpec { scenario, scheme, point: IndexMap::new(), seed, base: &loaded.base };
-    let schedulers = Schedulers::built_in();
+    let algorithms = Algorithms::built_in();
     let pulse = Pulse::default();
     let (summary, tables) = if by_packets {
-        simulate_by_packets(&spec, &fabric, &source, &schedulers, recorder, &pulse)?
+        simulate_by_packets(&spec, &fabric, &source, &algorithms, recorder, &pulse)?
     } else {
-        simulate(&spec, &fabric, &source, &schedulers, recorder, &pulse)?
+        simulate(&spec, &fabric, &source, &algorithms, recorder, &pulse)?
     };
     Ok(Ran { summary, tables })
 }

@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use timeplane_scenario::{PlanSpec, Scenario};
 
-/// The use of an algorithm that is not built in: the dotted key, the scheme, the plan, the name, and
-/// the parameters as JSON text.
+/// The use of an algorithm that is not built in: the dotted key, the scheme, the plan, the name,
+/// and the parameters as JSON text.
 type OwnUse = (String, String, &'static str, String, String);
 
 /// A scenario with the locations of its values.

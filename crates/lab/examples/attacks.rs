@@ -58,7 +58,7 @@ fn main() -> Result<ExitCode, Failure> {
         if stop.is_set() {
             break;
         }
-        let failed = |e: Failure| Finding { after: e.to_string(), held: false };
+        let failed = |e: Failure| Finding { after: e.to_string(), held: false, machine_was_late: false };
         findings.push((attack, finding.unwrap_or_else(failed)));
     }
     println!("{}", table(&findings));
@@ -66,7 +66,7 @@ fn main() -> Result<ExitCode, Failure> {
         let value = |(attack, finding): &(&Attack, Finding)| {
             serde_json::json!({
                 "attack": attack.name, "about": attack.about, "before": attack.before,
-                "after": finding.after, "held": finding.held,
+                "after": finding.after, "held": finding.held, "machine_was_late": finding.machine_was_late,
             })
         };
         let all: Vec<serde_json::Value> = findings.iter().map(value).collect();

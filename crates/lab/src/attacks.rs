@@ -7,7 +7,7 @@ mod list;
 
 pub use list::ATTACKS;
 
-use crate::bed::Bed;
+use crate::bed::{Bed, GUARD};
 use crate::captures;
 use crate::hosts::HostsParameters;
 use comfy_table::{ContentArrangement, Table, presets};
@@ -39,6 +39,16 @@ pub struct Finding {
     pub after: String,
     /// Whether the daemons have kept their promises.
     pub held: bool,
+    /// Whether frames in foreign slots alone speak against them, and the machine woke a thread with
+    /// the daemons' priority later than these frames were, and than the guard: they may have left
+    /// in time.
+    pub machine_was_late: bool,
+}
+
+impl Finding {
+    fn new(after: String, held: bool) -> Self {
+        Self { after, held, machine_was_late: false }
+    }
 }
 
 impl Attack {
@@ -52,20 +62,26 @@ impl Attack {
             return Err("no streams before the attack".into());
         }
         bed.settle();
+        bed.lag.take();
         let mut finding = (self.carry_out)(&mut bed, time)?;
         let outcome = bed.traffic.check(Wait::from_secs(10));
         // Captures have the kernel's stamps of arrival, so they judge. What an attack has taken of
         // them is in its own finding.
-        let foreign = bed.judged(captures::now()).1.len() as u64;
-        for (what, count) in [
-            ("B delivered and not read", outcome.lost_bytes),
-            ("wrong bytes", outcome.wrong),
-            ("frames in foreign slots", foreign),
-        ] {
-            if count > 0 {
-                finding.held = false;
-                finding.after = format!("{count} {what}; {}", finding.after);
-            }
+        let foreign = bed.judged(captures::now()).1;
+        let lost = [(outcome.lost_bytes, "B delivered and not read"), (outcome.wrong, "wrong bytes")];
+        for (count, what) in lost.into_iter().filter(|l| l.0 > 0) {
+            finding.held = false;
+            finding.after = format!("{count} {what}; {}", finding.after);
+        }
+        if !foreign.is_empty() {
+            let (late, lag) = (captures::latest(&foreign), bed.lag.take());
+            finding.machine_was_late = finding.held && lag > late.max(GUARD);
+            finding.held = false;
+            finding.after = format!(
+                "{} frames in foreign slots, up to {late:.1?} late, where the machine was up to {lag:.1?} late; {}",
+                foreign.len(),
+                finding.after
+            );
         }
         Ok(finding)
     }

@@ -6,7 +6,7 @@
 mod judge;
 mod stamped;
 
-pub use judge::{Foreign, Judge};
+pub use judge::{Foreign, Judge, latest};
 pub use stamped::Stamped;
 
 use crate::fabric::{CONTROLLER_PORT, Fabric, host_mac, host_port};

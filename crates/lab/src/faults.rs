@@ -153,7 +153,7 @@ impl Rounds {
             round,
             observed: totals.observed - before.observed,
             captured: self.foreign.len() as u64,
-            late_ms: self.foreign.iter().map(|f| f.after.unwrap_or(u64::MAX) as f64 / 1e6).fold(0.0, f64::max),
+            late_ms: ms(captures::latest(&self.foreign)),
             missed: totals.missed - before.missed,
             lost_bytes: totals.lost_bytes.saturating_sub(before.lost_bytes),
             wrong: totals.wrong - before.wrong,

@@ -190,7 +190,7 @@ fn forged_epochs(bed: &mut Bed, time: Wait) -> Result<Finding, Failure> {
     let both = bed.all_deliver(PATIENCE);
     let after =
         format!("{refused} of {sent} refused; streams {} both ways", if both { "go on" } else { "do not go on" });
-    Ok(Finding { after, held: both && refused >= sent })
+    Ok(Finding::new(after, both && refused >= sent))
 }
 
 fn forged_bytes(bed: &mut Bed, time: Wait) -> Result<Finding, Failure> {
@@ -198,7 +198,7 @@ fn forged_bytes(bed: &mut Bed, time: Wait) -> Result<Finding, Failure> {
     let both = bed.all_deliver(PATIENCE);
     let outcome = bed.traffic.check(Wait::from_secs(10));
     let after = format!("{refused} of {sent} refused; {} streams `delivered`, all read", outcome.delivered);
-    Ok(Finding { after, held: both && refused >= sent })
+    Ok(Finding::new(after, both && refused >= sent))
 }
 
 /// Streams a second, for this time.
@@ -216,7 +216,7 @@ fn no_contact(bed: &mut Bed, time: Wait) -> Result<Finding, Failure> {
     steps::mend_controllers(bed)?;
     let both = bed.all_deliver(PATIENCE);
     let after = format!("{usual:.0} streams/s become {during:.0}; changes of the leader: {changes}");
-    Ok(Finding { after, held: both && during > usual / 2.0 })
+    Ok(Finding::new(after, both && during > usual / 2.0))
 }
 
 fn agent_twice(bed: &mut Bed, _: Wait) -> Result<Finding, Failure> {
@@ -225,10 +225,8 @@ fn agent_twice(bed: &mut Bed, _: Wait) -> Result<Finding, Failure> {
     let goes_on = bed.all_deliver(PATIENCE);
     let said = String::from_utf8_lossy(&second.stderr).lines().last().unwrap_or_default().to_owned();
     let after = format!("the second ends, the first {}", if goes_on { "goes on" } else { "does not go on" });
-    Ok(Finding {
-        after: if said.is_empty() { "the second says nothing".into() } else { after },
-        held: goes_on && !second.status.success(),
-    })
+    let after = if said.is_empty() { "the second says nothing".into() } else { after };
+    Ok(Finding::new(after, goes_on && !second.status.success()))
 }
 
 fn epoch_of(bed: &Bed, host: usize) -> Result<u32, Failure> {
@@ -252,7 +250,7 @@ fn interface(bed: &mut Bed, time: Wait) -> Result<Finding, Failure> {
         if same { "the same agent" } else { "another agent" },
         if goes_on { "go on" } else { "stop" }
     );
-    Ok(Finding { after, held: same && goes_on })
+    Ok(Finding::new(after, same && goes_on))
 }
 
 fn late_signals(bed: &mut Bed, time: Wait) -> Result<Finding, Failure> {
@@ -273,7 +271,7 @@ fn late_signals(bed: &mut Bed, time: Wait) -> Result<Finding, Failure> {
         texts.push(format!("{observed} / {captured} of {}", frames(bed)? - all));
     }
     let after = format!("{} frames foreign (observer / captures)", texts.join(", "));
-    Ok(Finding { after, held: held && bed.all_deliver(PATIENCE) })
+    Ok(Finding::new(after, held && bed.all_deliver(PATIENCE)))
 }
 
 fn agent_away(bed: &mut Bed, _: Wait) -> Result<Finding, Failure> {
@@ -290,7 +288,7 @@ fn agent_away(bed: &mut Bed, _: Wait) -> Result<Finding, Failure> {
         told.as_ref().map_or_else(ToString::to_string, |n| format!("{n} B delivered"))
     );
     bed.hosts.start_agent(1)?;
-    Ok(Finding { after, held: told.is_err() && took < 30.0 && bed.all_deliver(PATIENCE) })
+    Ok(Finding::new(after, told.is_err() && took < 30.0 && bed.all_deliver(PATIENCE)))
 }
 
 /// Kills and repairs until the time is over. The goal is a median of two rounds of slots.
@@ -314,7 +312,7 @@ fn recovery(bed: &mut Bed, time: Wait) -> Result<Finding, Failure> {
         held &= rounds <= 2.0;
         texts.push(format!("{what}: {middle:.0} ms ({rounds:.1} rounds)"));
     }
-    Ok(Finding { after: texts.join("; "), held })
+    Ok(Finding::new(texts.join("; "), held))
 }
 
 fn allowed_port(bed: &mut Bed, time: Wait) -> Result<Finding, Failure> {
@@ -349,7 +347,7 @@ fn allowed_port(bed: &mut Bed, time: Wait) -> Result<Finding, Failure> {
     let rate = passed as f64 * 8e-6 / began.elapsed().as_secs_f64();
     let after =
         if passed > 0 { format!("{rate:.0} Mb/s pass a closed gate") } else { "nothing passes a closed gate".into() };
-    Ok(Finding { after, held: passed == 0 })
+    Ok(Finding::new(after, passed == 0))
 }
 
 fn liar_epochs(bed: &mut Bed, _: Wait) -> Result<Finding, Failure> {
@@ -367,7 +365,7 @@ fn liar_epochs(bed: &mut Bed, _: Wait) -> Result<Finding, Failure> {
     let leads = bed.all_deliver(PATIENCE);
     let after =
         format!("{closed} of 2 connections closed; a standby {}", if leads { "leads" } else { "does not lead" });
-    Ok(Finding { after, held: closed == 2 && leads })
+    Ok(Finding::new(after, closed == 2 && leads))
 }
 
 fn liar_address(bed: &mut Bed, _: Wait) -> Result<Finding, Failure> {
@@ -379,7 +377,7 @@ fn liar_address(bed: &mut Bed, _: Wait) -> Result<Finding, Failure> {
     bed.hosts.start_agent(2)?;
     let refused = !matches!(answer, Ok(Note::Welcome(_)));
     let after = if refused { "refused" } else { "accepted: frames to its host go to that address" };
-    Ok(Finding { after: after.to_owned(), held: refused && bed.all_deliver(PATIENCE) })
+    Ok(Finding::new(after.to_owned(), refused && bed.all_deliver(PATIENCE)))
 }
 
 /// Streams a second among the hosts but host 2.
@@ -419,7 +417,7 @@ fn liar_hellos(bed: &mut Bed, time: Wait) -> Result<Finding, Failure> {
     bed.hosts.start_agent(2)?;
     let goes_on = bed.all_deliver(PATIENCE);
     let after = format!("{said:.0} hellos a second; {usual:.0} streams/s of others become {during:.0}");
-    Ok(Finding { after, held: goes_on && during > usual / 2.0 })
+    Ok(Finding::new(after, goes_on && during > usual / 2.0))
 }
 
 fn connects(bed: &mut Bed, time: Wait) -> Result<Finding, Failure> {
@@ -460,7 +458,7 @@ fn connects(bed: &mut Bed, time: Wait) -> Result<Finding, Failure> {
     let a_second = count.into_inner() as f64 / began.elapsed().as_secs_f64();
     let longest = joins.iter().copied().fold(0.0, f64::max);
     let after = format!("{a_second:.0} a second; {} restarts, all joined within {longest:.1} s", joins.len());
-    Ok(Finding { after, held: longest < 6.0 && bed.all_deliver(PATIENCE) })
+    Ok(Finding::new(after, longest < 6.0 && bed.all_deliver(PATIENCE)))
 }
 
 fn refused_scenario(bed: &mut Bed, _: Wait) -> Result<Finding, Failure> {
@@ -477,7 +475,7 @@ fn refused_scenario(bed: &mut Bed, _: Wait) -> Result<Finding, Failure> {
         let said = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
         refused += u32::from(!output.status.success() && said.contains("plan.tdma.slot"));
     }
-    Ok(Finding { after: format!("refused by {refused} of 2, with the key"), held: refused == 2 })
+    Ok(Finding::new(format!("refused by {refused} of 2, with the key"), refused == 2))
 }
 
 fn status_page(bed: &mut Bed, time: Wait) -> Result<Finding, Failure> {
@@ -511,7 +509,7 @@ fn status_page(bed: &mut Bed, time: Wait) -> Result<Finding, Failure> {
     });
     let after =
         longest.as_ref().map_or_else(|e| format!("no answer: {e}"), |l| format!("{:.1} ms a request at most", l * 1e3));
-    Ok(Finding { after, held: longest.is_ok_and(|l| l < 5.0) })
+    Ok(Finding::new(after, longest.is_ok_and(|l| l < 5.0)))
 }
 
 /// Memory of a process in MB.
@@ -547,7 +545,7 @@ fn nobody(bed: &mut Bed, time: Wait) -> Result<Finding, Failure> {
         format!("{before:.0} MB in the agent, {with:.0} MB with {count} streams, {without:.0} MB after they are gone");
     // Most of the memory returns.
     let returns = without - before < (with - before) / 4.0;
-    Ok(Finding { after, held: with < 350.0 && returns && bed.all_deliver(PATIENCE) })
+    Ok(Finding::new(after, with < 350.0 && returns && bed.all_deliver(PATIENCE)))
 }
 
 /// Time that a process has run, in seconds.
@@ -572,5 +570,5 @@ fn idle(bed: &mut Bed, time: Wait) -> Result<Finding, Failure> {
     let shares: Vec<f64> = all()?.iter().zip(&before).map(|(now, then)| (now - then) * 100.0 / seconds).collect();
     let (least, most) = shares[1..].iter().fold((f64::MAX, 0.0), |(a, b): (f64, f64), s| (a.min(*s), b.max(*s)));
     let after = format!("controller {:.1} % of a core, agents {least:.1} to {most:.1} % each", shares[0]);
-    Ok(Finding { after, held: shares[0] < 2.0 && most < 1.0 })
+    Ok(Finding::new(after, shares[0] < 2.0 && most < 1.0))
 }

@@ -5,6 +5,7 @@
 
 use super::{Frame, Seen};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// A frame in a foreign slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +19,12 @@ pub struct Foreign {
     /// Time from the closing of its class to the frame, in nanoseconds; `None` if the class was
     /// never open.
     pub after: Option<u64>,
+}
+
+/// The longest time from the closing of a class to one of these frames; over five hundred years if
+/// the class was never open.
+pub fn latest(foreign: &[Foreign]) -> Duration {
+    Duration::from_nanos(foreign.iter().map(|f| f.after.unwrap_or(u64::MAX)).max().unwrap_or(0))
 }
 
 #[derive(Clone, Debug, Default)]

@@ -23,6 +23,9 @@ const MOST: usize = 64;
 /// How much of a run's deviation in time per event is put down to the machine's pace. The rest is
 /// its seed's.
 const LEARNT: f64 = 0.3;
+/// From how many seconds on a run tells that much. A shorter one may only have met a moment of
+/// other work, so it tells less in proportion.
+const LONG: f64 = 10.0;
 
 /// The mean of what was added so far.
 #[derive(Clone, Copy, Debug, Default)]
@@ -249,8 +252,10 @@ impl Costs {
             let kind = self.kinds[run];
             let each = (now - began) / events.max(1) as f64;
             if let Some(mean) = self.per_event[kind].get().filter(|&mean| mean > 0.0) {
+                let expected = mean * self.pace * events.max(1) as f64;
+                let learnt = LEARNT * (expected.min(now - began) / LONG).clamp(0.0, 1.0);
                 let deviation = (each / (mean * self.pace)).clamp(0.25, 4.0);
-                self.pace *= 1.0 + LEARNT * (deviation - 1.0);
+                self.pace *= 1.0 + learnt * (deviation - 1.0);
             }
             self.per_event[kind].add(each / self.pace);
             let took = (now - began) / self.pace;
@@ -398,6 +403,22 @@ mod tests {
         }
     }
 
+    /// Of 300 short runs, three in a row meet other work of the machine.
+    #[test]
+    fn a_moment_of_other_work_is_no_slower_machine() {
+        let planned: Vec<PlannedRun> = (0..75).flat_map(|_| planned().into_iter().take(4)).collect();
+        let mut costs = Costs::new(&planned);
+        costs.wait_for(&(0..planned.len()).collect::<Vec<_>>());
+        let mut now = 0.0;
+        for number in 0..150 {
+            let run = costs.next(now).expect("one waits");
+            now += if (140..143).contains(&number) { 0.4 } else { 0.1 };
+            costs.end(run, now, Some(1000));
+        }
+        let left = costs.left(now, 1).expect("known");
+        assert!((13.5..16.5).contains(&left), "{left} s, it takes 15 s");
+    }
+
     /// A seed with twice the events takes twice as long: the next one is not expected to.
     #[test]
     fn a_seed_with_more_events_is_no_slower_machine() {
@@ -441,6 +462,7 @@ mod tests {
         assert_eq!(costs.left(10.0, 1), Some(30.0), "10 s of it, and another like it");
         assert_eq!((costs.next(10.0), costs.next(10.0)), (Some(1), None));
     }
+
     /// Runs everything on workers elsewhere, with a batch more at each than it runs. Returns the
     /// batches, what was thought to be left by time, and when the last run ended.
     fn elsewhere(planned: &[PlannedRun], workers: usize, scale: f64) -> (Vec<Vec<usize>>, Left, f64) {

@@ -159,36 +159,43 @@ async function slotted(body, one) {
   tableBehind(body, `${what}.csv`, [...ofSlot, ...ofPair], () => pairs.rows);
 }
 
-/**
- * Draw rates of lanes: a bar from each change to the next, shaded by rate. `carries(row)` is
- * whether it sends; `naming` names a lane.
- */
-function shaded(body, one, { columns, rows, lane, naming, about, kinds, kind, tell, label = null, carries = () => true }) {
-  const [at, bps] = ["time_ps", "rate_bps"].map((name) => columns[name].values);
-  const numbers = [...new Set(lane)].sort((a, b) => a - b);
-  const laneOf = new Map(numbers.map((number, place) => [number, place]));
-  // A state lasts until the lane's next one or the end of the run.
-  const end = data.runs[one.run].simulated_ps;
-  // Rows are ordered by lane or by time, bars by time.
-  const order = Array.from({ length: rows }, (_, row) => row).sort((a, b) => at[a] - at[b] || a - b);
-  const open = new Float64Array(rows);
+/** Rows by time. */
+const byTime = (at) => Array.from(at, (_, row) => row).sort((a, b) => at[a] - at[b] || a - b);
+
+/** How long each row lasts in ps: until the next one of its `of`, or the end of the run. */
+function lasting(at, of, end) {
+  const open = new Float64Array(at.length);
   const next = new Map();
-  for (const row of order.slice().reverse()) {
-    open[row] = Math.max((next.get(lane[row]) ?? end) - at[row], 0);
-    next.set(lane[row], at[row]);
+  for (const row of byTime(at).reverse()) {
+    open[row] = Math.max((next.get(of[row]) ?? end) - at[row], 0);
+    next.set(of[row], at[row]);
   }
+  return open;
+}
+
+/**
+ * Draw rates of lanes: a bar from each change to the next one of the same `of`, shaded by rate.
+ * `shows(row)` is whether it has a bar, and `carries(row)` whether it sends; `naming` names a lane.
+ */
+function shaded(body, one, { columns, rows, lane, of = lane, naming, about, kinds, kind, tell, label = null, shows = () => true, carries = () => true }) {
+  const [at, bps] = ["time_ps", "rate_bps"].map((name) => columns[name].values);
+  const numbers = [...new Set(lane.filter((_, row) => shows(row)))].sort((a, b) => a - b);
+  const laneOf = new Map(numbers.map((number, place) => [number, place]));
+  const open = lasting(at, of, data.runs[one.run].simulated_ps);
+  // Rows are ordered by lane or by time, bars by time.
+  const order = byTime(at).filter(shows);
   const by = (Type, pick) => Type.from(order, pick);
   const most = bps.reduce((a, b) => Math.max(a, b), 1);
   const options = { kinds, tell: (bar) => tell(order[bar]), label: label && ((bar) => label(order[bar])), shades: true };
   const chart = new Gantt(body, numbers.map(naming), about, options);
-  const none = new Float64Array(rows);
+  const none = new Float64Array(order.length);
   chart.setScale([[0, "nothing"], [0.25, rate(most / 4)], [0.5, rate(most / 2)], [1, rate(most)]]);
   chart.update({
     begin: by(Float64Array, (row) => at[row]),
     open: by(Float64Array, (row) => open[row]),
     gap: none,
     dark: none,
-    pairs: new Uint32Array(rows).fill(1),
+    pairs: new Uint32Array(order.length).fill(1),
     lane: by(Uint32Array, (row) => laneOf.get(lane[row])),
     kind: by(Uint32Array, kind),
     level: by(Float32Array, (row) => (carries(row) ? bps[row] / most : 0)),
@@ -216,31 +223,75 @@ async function rates(body, one) {
   });
 }
 
-/** Draw the rates of air links. */
+/** Draw what air links were, a lane for each pair of ends, and add up what they carried. */
 async function air(body, one) {
   const { columns, rows } = await table(one.tables[0]);
-  const [link, bps, state_, mcs, lost] = ["link", "rate_bps", "state", "mcs", "lost_ppm"].map((n) => columns[n].values);
+  const names = ["time_ps", "link", "from", "to", "rate_bps", "state", "mcs", "lost_ppm", "airtime_ps", "carried_bytes"];
+  const [at, link, from, to, bps, state_, mcs, lost, airtime, carried] = names.map((n) => columns[n].values);
   const words = columns.state.words ?? [];
-  const used = (row) => words[state_[row]] === "used";
+  const word = (row) => words[state_[row]];
+  const used = (row) => word(row) === "used";
+  const hosts = data.links.find((l) => l.run === one.run)?.hosts ?? 0;
+  let nodes = hosts;
+  for (let row = 0; row < rows; row += 1) nodes = Math.max(nodes, from[row] + 1, Number.isNaN(to[row]) ? 0 : to[row] + 1);
+  const short = (node) => (node < hosts ? `h${node}` : `s${node - hosts}`);
+  const lane = Float64Array.from(from, (node, row) => node * nodes + (Number.isNaN(to[row]) ? node : to[row]));
+  const until = lasting(at, link, data.runs[one.run].simulated_ps);
+  const loss = (row) => (Number.isNaN(lost[row]) ? "" : `, ${percent(lost[row] / 1e6)} lost`);
+  const share = (part, whole) => (whole > 0 ? percent(part / whole) : null);
   shaded(body, one, {
     columns,
     rows,
-    lane: link,
-    naming: await linkNames(one.run),
-    about: "Gantt chart of air links: a lane per link, shaded by its rate.",
+    lane,
+    of: link,
+    naming: (pair) => `${short(Math.floor(pair / nodes))} to ${short(pair % nodes)}`,
+    about: "Gantt chart of air links: a lane per pair of ends, shaded by rate.",
     kinds: words,
     kind: (row) => state_[row],
-    tell: (row) => `; ${Number.isNaN(mcs[row]) ? "no rate" : `MCS ${mcs[row]}, ${rate(bps[row])}, ${percent(lost[row] / 1e6)} lost`}`,
+    tell: (row) =>
+      used(row)
+        ? `; MCS ${mcs[row]}, ${rate(bps[row])}${loss(row)}; in the air for ${share(airtime[row], until[row]) ?? "0 %"}, ${bytes(carried[row])} carried`
+        : `; ${word(row)}${Number.isNaN(mcs[row]) ? "" : `, MCS ${mcs[row]}`}`,
     label: (row) => (used(row) && !Number.isNaN(mcs[row]) ? `MCS ${mcs[row]}` : null),
-    // An unused link carries nothing, whatever its rate.
+    // A link without another end is on no lane, and an unused one carries nothing, whatever its rate.
+    shows: (row) => !Number.isNaN(to[row]),
     carries: used,
   });
+  // Sums by pair of ends.
+  const sums = new Map();
+  for (let row = 0; row < rows; row += 1) {
+    if (Number.isNaN(to[row])) continue;
+    const sum = sums.get(lane[row]) ?? { from: from[row], to: to[row], used: 0, pointing: 0, airtime: 0, carried: 0, least: Infinity, most: 0 };
+    sums.set(lane[row], sum);
+    sum.airtime += airtime[row];
+    sum.carried += carried[row];
+    if (word(row) === "pointing") sum.pointing += until[row];
+    if (!used(row)) continue;
+    sum.used += until[row];
+    if (mcs[row] < sum.least) sum.least = mcs[row];
+    if (mcs[row] > sum.most) sum.most = mcs[row];
+  }
+  const pairs = [...sums.values()].sort((a, b) => b.carried - a.carried);
+  const pick = (name, unit, of) => column(name, unit, (row) => of(pairs[row]));
+  const shown = [
+    pick("from", "", (p) => short(p.from)),
+    pick("to", "", (p) => short(p.to)),
+    pick("MCS", "", (p) => (p.most < p.least ? null : p.least === p.most ? `${p.most}` : `${p.least} to ${p.most}`)),
+    pick("used", "ps", (p) => p.used),
+    pick("pointing", "ps", (p) => p.pointing),
+    pick("airtime", "ps", (p) => p.airtime),
+    pick("in the air while used", "", (p) => share(p.airtime, p.used)),
+    pick("carried", "B", (p) => p.carried),
+  ];
+  // Only controllers of flyways point.
+  const columns_ = shown.filter((c) => c.name !== "pointing" || pairs.some((p) => p.pointing > 0));
+  tableBehind(body, "air-links.csv", columns_, () => pairs.length, "Sums of each pair of ends").open = true;
 }
 
 async function schedules() {
   if (!data.schedules.length) return;
   const place = section("schedule", "The schedule", null);
-  place.append(make("p", { class: "about" }, "The first seed of each scheme. Slots and circuits: sender, receiver and time. Rates: granted rates of pairs. Air links: their rates."));
+  place.append(make("p", { class: "about" }, "The first seed of each scheme. Slots and circuits: sender, receiver and time. Rates: granted rates of pairs. Air links: their ends, rates and MCS."));
   const several = (one) => data.schedules.filter((s) => s.run === one.run).length > 1;
   const options = data.schedules.map((one) => ({ value: one, text: nameOf(one.run) + (several(one) ? `: ${one.kind}` : "") }));
   await oneOf(place, "Run", options, async (body, one) => {

@@ -23,10 +23,10 @@ function csvCell(value) {
 
 /**
  * Append the table behind a chart. `columns` have a `name`, a `unit` and `at(row)`: a number, a
- * text, or null. `rows()` is the number of rows, `file` the name of the CSV. Call `refresh()` of
+ * text, or null. `title` is what opens it. `rows()` is the number of rows, `file` the name of the CSV. Call `refresh()` of
  * the result if rows change.
  */
-export function tableBehind(place, file, columns, rows) {
+export function tableBehind(place, file, columns, rows, title = "Table") {
   const body = make("tbody");
   const head = make("tr", {}, ...columns.map((c) => make("th", { scope: "col" }, c.name)));
   const more = make("button", { type: "button", click: () => fill(STEP) }, `${STEP} more rows`);
@@ -61,7 +61,7 @@ export function tableBehind(place, file, columns, rows) {
   const details = make(
     "details",
     { class: "behind", toggle: () => details.open && shown === 0 && fill(STEP) },
-    make("summary", {}, "Table"),
+    make("summary", {}, title),
     make("div", { class: "scroll", tabindex: 0 }, make("table", {}, make("thead", {}, head), body)),
     make("p", {}, more, state, make("button", { type: "button", click: save }, "Save as CSV")),
   );

@@ -600,7 +600,7 @@ def enlarged(directory: Path, name: str, hosts: int, slots: int) -> Path:
     return results
 
 
-@pytest.mark.parametrize(("hosts", "slots_", "most"), [(64, 2_000, 400_000), (512, 4_000, 5_000_000)])
+@pytest.mark.parametrize(("hosts", "slots_", "most"), [(64, 2_000, 410_000), (512, 4_000, 5_000_000)])
 def test_large_schedules(tmp_path, opened, capsys, hosts, slots_, most):
     results = enlarged(tmp_path, f"large{hosts}", hosts, slots_)
     size = (results / "report.html").stat().st_size
@@ -623,3 +623,47 @@ def test_large_schedules(tmp_path, opened, capsys, hosts, slots_, most):
     with capsys.disabled():
         # Not asserted: machines differ, and so do their hours. The aim is 500 and 1,000 ms.
         print(f"\n{hosts} hosts x {slots_} slots: {size} B, ready after {ready:.0f} ms ({os.cpu_count()} processors)")
+
+
+FLYWAYS = """
+description = "Radios on racks with slow uplinks"
+[fabric]
+topology.tree = { edges = 6, hosts_per_edge = 1 }
+rate = "10 Gb/s"
+uplink_rate = "1 Gb/s"
+switch.buffer.per_port = "200 kB"
+[workload.poisson]
+load = 0.05
+sizes.exponential = "500 kB"
+[window]
+measure = "40 ms"
+drain = "20 ms"
+[scheme.flyways]
+transport.tcp = { min_rto = "10 ms" }
+plan.flyways = { every = "2 ms", report_every = "1 ms" }
+"""
+
+
+def test_radios_are_shown_with_their_ends_rates_and_airtime(tmp_path, opened):
+    results = made(tmp_path, "radios", FLYWAYS)
+    page = opened(results / "report.html")
+    page.ready()
+    (shown,) = (s for s in page.data()["schedules"] if s["kind"] == "air")
+    rows = parquet(results, page.data()["runs"][shown["run"]], "air").to_pylist()
+    carried: dict[tuple[int, int], int] = {}
+    for row in rows:
+        if row["to"] is not None:
+            pair = row["from"] - 6, row["to"] - 6
+            carried[pair] = carried.get(pair, 0) + row["carried_bytes"]
+    assert page.page.evaluate("timeplane.charts.schedule.names.length") == len(carried)
+    sums = page.page.locator("#schedule details.behind[open]")
+    sums.locator("tbody tr").first.wait_for()
+    assert sums.locator("summary").text_content() == "Sums of each pair of ends"
+    cells = sums.locator("tbody tr").first.locator("td").all_text_contents()
+    busiest = max(carried, key=carried.__getitem__)
+    assert cells[:2] == [f"s{busiest[0]}", f"s{busiest[1]}"] and cells[-1].endswith("B"), cells
+    heads = sums.locator("th").all_text_contents()
+    assert heads == ["from", "to", "MCS", "used", "pointing", "airtime", "in the air while used", "carried"]
+    assert sums.locator("tbody tr").count() == len(carried)
+    assert page.colors("#schedule canvas") > 3
+    page.quiet()

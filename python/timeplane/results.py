@@ -76,7 +76,7 @@ class _Tables:
 
     @property
     def air(self) -> Table:
-        """One row per change of an air link's rate."""
+        """One row per change of an air link: its ends, rate and state, and what it carried."""
         return self.table("air")
 
     @property

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use timeplane_experiment::{ExitCode, PlannedRun, checks};
 use timeplane_model::{Bytes, Duration, Fabric, Rate, printable_line};
-use timeplane_scenario::{Loaded, Pattern, PlanSpec, Point, Scenario, Workload};
+use timeplane_scenario::{Loaded, Pattern, PlanSpec, Point, RadioSpec, Scenario, Workload};
 use timeplane_schedule::Algorithms;
 use timeplane_sim::memory;
 use timeplane_workload::{Source, WorkloadError};
@@ -188,6 +188,7 @@ fn radios(scenario: &Scenario) -> Vec<String> {
             output::count(channels as u64, "channel"),
             name(json!(radio.access)),
         ));
+        all.extend(rates(radio));
     }
     for (scheme, spec) in &scenario.scheme {
         if let Some(PlanSpec::Flyways(f)) = &spec.plan {
@@ -202,6 +203,29 @@ fn radios(scenario: &Scenario) -> Vec<String> {
         }
     }
     all
+}
+
+/// The rates of air links: of those without a trace by MCS, and the range of those with one.
+fn rates(radio: &RadioSpec) -> Vec<String> {
+    let (traced, fixed): (Vec<_>, Vec<_>) = radio.link.iter().partition(|l| l.trace.is_some());
+    let mut by_mcs = BTreeMap::<Rate, (&str, u64)>::new();
+    for mcs in fixed.iter().filter_map(|l| radio.mcs(l).ok()) {
+        by_mcs.entry(mcs.rate()).or_insert((mcs.name(), 0)).1 += 1;
+    }
+    let one = |(rate, (mcs, n)): (&Rate, &(&str, u64))| format!("{n} at MCS {mcs}, {rate}");
+    let mut all: Vec<String> = match by_mcs.len() {
+        0..=4 => by_mcs.iter().map(one).collect(),
+        _ => {
+            let ends = [by_mcs.first_key_value(), by_mcs.last_key_value()].map(|e| e.expect("not empty"));
+            let [(slow, (low, _)), (fast, (high, _))] = ends;
+            vec![format!("{} at MCS {low} to {high}, {slow} to {fast}", fixed.len())]
+        }
+    };
+    if let Some(most) = traced.iter().filter_map(|l| radio.most(l)).max() {
+        all.push(format!("{} by a trace, up to {most}", traced.len()));
+    }
+    let rates = (!all.is_empty()).then(|| format!("rates: {}; before headers, waits and answers", all.join("; ")));
+    rates.into_iter().collect()
 }
 
 /// Estimates the number of data frames that the hosts send in one run.

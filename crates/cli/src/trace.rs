@@ -26,14 +26,16 @@ pub fn trace(args: &TraceArgs) -> Result<(), Failure> {
             circuits: manifest.scenario["scheme"][&run.scheme]["plan"].get("circuits").is_some(),
             queues_every: every(manifest, run, "queues_every"),
             tcp_every: every(manifest, run, "tcp_every"),
+            end: Duration::from_ps(complete.summary.simulated_ps),
         })
     };
     let runs: Vec<TimelineRun> = choose(args, manifest)?.into_iter().map(one).collect::<Result<_, _>>()?;
     let counts = write_timeline(&args.output, &runs).map_err(Failure::failed)?;
     say!(
-        "{}: {}, {} of queues and {} of TCP in {}",
+        "{}: {}, {}{} of queues and {} of TCP in {}",
         output::count(runs.len() as u64, "run"),
         output::count(counts.slots, "slot"),
+        if counts.air > 0 { output::count(counts.air, "state") + " of air links, " } else { String::new() },
         output::count(counts.queues, "sample"),
         output::count(counts.windows, "sample"),
         args.output.display()

@@ -44,7 +44,10 @@ pub(crate) fn comparison_bounds<'a, S: IntoIterator<Item = u64>>(
     for (point, fabric, source, seeds) in points {
         let mtu = point.scenario.fabric.mtu.get();
         let flies = |c: &Scheme| c.fabric.is_none() && matches!(c.plan, Some(PlanSpec::Flyways(_)));
-        let air = point.scenario.fabric.radio.is_some() || point.scenario.scheme.values().any(flies);
+        // Traffic leaves the fabric's routes, too, where devices change their access points.
+        let radio = point.scenario.fabric.radio.as_ref();
+        let around = radio.is_some_and(|r| r.handover.is_some() || r.link.iter().any(|l| l.share.is_some()));
+        let air = around || point.scenario.scheme.values().any(flies);
         let Some(bounds) = mean_bounds(fabric, source, seeds, mtu, air) else { continue };
         by_cut |= bounds.by_cut;
         let values = values(point);

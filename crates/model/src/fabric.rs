@@ -381,6 +381,18 @@ impl Fabric {
         fabric
     }
 
+    /// The same fabric with other properties of these links. Routes do not change.
+    ///
+    /// # Panics
+    /// If a link does not exist.
+    #[must_use]
+    pub fn with_specs(mut self, specs: impl IntoIterator<Item = (LinkId, LinkSpec)>) -> Self {
+        for (link, spec) in specs {
+            self.links[link.index()].spec = spec;
+        }
+        self
+    }
+
     /// Whether routes avoid a link.
     pub fn is_dead(&self, link: LinkId) -> bool {
         self.dead.get(link.index()).is_some_and(|d| *d)

@@ -103,12 +103,13 @@ pub fn schedules(book: &mut Book<'_>) -> Result<Value, ReportError> {
         let table = book.add(&names.map(|name| Column::new(name, columns.numbers(name))));
         all.push(json!({ "run": run, "kind": "rates", "tables": [table], "rows": columns.rows(), "of": of }));
     }
-    let names = ["time_ps", "link", "rate_bps", "lost_ppm"];
-    for (run, columns, of) in book.columns::<AirRow>(&["time_ps", "link", "state", "mcs", "rate_bps", "lost_ppm"])? {
-        let [time, link, rate, lost] = names.map(|name| Column::new(name, columns.numbers(name)));
+    let whole = ["time_ps", "link", "from", "rate_bps", "airtime_ps", "carried_bytes"];
+    let nullable = ["to", "mcs", "lost_ppm"];
+    for (run, columns, of) in book.columns::<AirRow>(&[&whole[..], &nullable, &["state"]].concat())? {
+        let [time, link, from, rate, airtime, carried] = whole.map(|name| Column::new(name, columns.numbers(name)));
+        let [to, mcs, lost] = nullable.map(|name| Column::nullable(name, columns.nullable(name)));
         let state = Column::words("state", &columns.words("state"));
-        let mcs = Column::nullable("mcs", columns.nullable("mcs"));
-        let table = book.add(&[time, link, state, mcs, rate, lost]);
+        let table = book.add(&[time, link, from, to, state, mcs, rate, lost, airtime, carried]);
         all.push(json!({ "run": run, "kind": "air", "tables": [table], "rows": columns.rows(), "of": of }));
     }
     Ok(all.into())

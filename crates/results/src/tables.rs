@@ -261,22 +261,33 @@ tables! {
         timeouts: u32,
     }
 
-    /// Air links over time: one row whenever the rate of one or what it is to its device changes,
-    /// or nothing comes through any more.
+    /// Air links over time: one row whenever the rate of one, its other end or what it is to its
+    /// device changes, or nothing comes through any more. A radio of a flyway has one link for each
+    /// channel, with rows once it is first pointed at a rack.
     "air": AirRow {
         /// From when on.
         time_ps: i64,
         /// The link.
         link: u32,
-        /// `used`, `outage`, or of a device with several access points: `unused`, and `handover`
-        /// while it will be used and carries nothing yet.
+        /// The node at its sending end.
+        from: u32,
+        /// The node at its receiving end; null while it points at none.
+        to: Option<u32>,
+        /// `used`, `outage`; of a device with several access points: `unused`, and `handover`
+        /// while it will be used and carries nothing yet; of a flyway: `pointing` and `down`.
         state: &'static str,
-        /// The number of its MCS; null in an outage.
+        /// The number of its MCS; null in an outage and while it is down.
         mcs: Option<u32>,
-        /// Its rate; 0 in an outage.
+        /// Its rate; 0 while it cannot send.
         rate_bps: u64,
-        /// Packets of the size that the rate was chosen for that are lost, in a million.
-        lost_ppm: u32,
+        /// Packets of the size that the rate was chosen for that are lost, in a million; null where
+        /// that is only known of each frame, by its interference.
+        lost_ppm: Option<u32>,
+        /// How long its frames were in the air until the next row, or the end. Repeated frames
+        /// count again, and answers do not.
+        airtime_ps: i64,
+        /// Bytes of packets that came out of it until then, without link framing.
+        carried_bytes: u64,
     }
 
     /// Drops: one row per link and reason.
@@ -375,7 +386,7 @@ tables! {
         sent_packets: u64,
         /// Wire bytes sent.
         sent_bytes: u64,
-        /// Time spent sending.
+        /// Time spent sending; of an air link, time that its frames were in the air.
         busy_ps: i64,
         /// The longest queue in front of it, in wire bytes.
         max_queue_bytes: u64,

@@ -1,15 +1,17 @@
 //! A run's tables as a timeline for Perfetto: slots or circuits by sender, the schedule with its
-//! guard and dark times, queues, and TCP windows.
+//! guard and dark times, air links, queues, and TCP windows.
 //!
 //! Times in a trace are whole nanoseconds, rounded down; each slot has its picoseconds as values. A
 //! timeline only draws what the tables hold.
+
+mod air;
 
 use crate::error::ResultsError;
 use crate::perfetto::{TraceWriter, Track, Unit};
 use crate::table_file::TableFile;
 use crate::tables::{LinkRow, QueueRow, Row, SlotRow, TcpRow};
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
+use arrow_array::types::{Int32Type, Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
 use std::collections::BTreeMap;
@@ -19,8 +21,20 @@ use std::path::{Path, PathBuf};
 use timeplane_model::Duration;
 
 /// Names of the values of slices, as viewers show them.
-const VALUES: [&str; 8] =
-    ["round", "slot", "source", "destination", "start_ps", "open_ps", "granted_bytes", "sent_bytes"];
+const VALUES: [&str; 12] = [
+    "round",
+    "slot",
+    "source",
+    "destination",
+    "start_ps",
+    "open_ps",
+    "granted_bytes",
+    "sent_bytes",
+    "mcs",
+    "rate_bps",
+    "airtime_ps",
+    "carried_bytes",
+];
 
 /// A run to draw as a timeline.
 #[derive(Clone, Debug)]
@@ -35,6 +49,8 @@ pub struct TimelineRun {
     pub queues_every: Option<Duration>,
     /// Interval at which TCP senders were sampled.
     pub tcp_every: Option<Duration>,
+    /// Simulated time.
+    pub end: Duration,
 }
 
 /// Numbers of rows in a timeline.
@@ -42,6 +58,8 @@ pub struct TimelineRun {
 pub struct TimelineCounts {
     /// Transmissions of slots.
     pub slots: u64,
+    /// States of air links.
+    pub air: u64,
     /// Samples of queues.
     pub queues: u64,
     /// Samples of TCP senders.
@@ -59,12 +77,14 @@ pub fn write_timeline(path: &Path, runs: &[TimelineRun]) -> Result<TimelineCount
     let mut counts = TimelineCounts::default();
     for run in runs {
         let slots = Slots::read(&run.folder)?;
+        let air = air::AirLinks::read(&run.folder)?;
         let queues = Samples::queues(&run.folder)?;
         let windows = Samples::windows(&run.folder)?;
         counts.slots += slots.rows.len() as u64;
+        counts.air += air.len();
         counts.queues += queues.iter().map(|q| q.points.len() as u64).sum::<u64>();
         counts.windows += windows.iter().map(|w| w.points.len() as u64).sum::<u64>();
-        add(&mut trace, run, &slots, &queues, &windows).map_err(wrong)?;
+        add(&mut trace, run, &slots, &air, &queues, &windows).map_err(wrong)?;
     }
     trace.finish().map_err(wrong)?;
     Ok(counts)
@@ -74,6 +94,7 @@ fn add<W: Write>(
     trace: &mut TraceWriter<W>,
     run: &TimelineRun,
     slots: &Slots,
+    air: &air::AirLinks,
     queues: &[Samples],
     windows: &[Samples],
 ) -> io::Result<()> {
@@ -82,6 +103,7 @@ fn add<W: Write>(
         slots.add_schedule(trace, process, run.circuits)?;
         slots.add_senders(trace, process, run.circuits)?;
     }
+    air.add(trace, process, 3, run.end.as_ps())?;
     let mut counters = |rank, title: &str, all: &[Samples], every: Option<Duration>| {
         if all.is_empty() {
             return Ok(());
@@ -89,8 +111,8 @@ fn add<W: Write>(
         let group = trace.track(process, rank, title)?;
         all.iter().zip(0..).try_for_each(|(one, place)| one.add(trace, group, place, every))
     };
-    counters(3, "queues", queues, run.queues_every)?;
-    counters(4, "TCP", windows, run.tcp_every)
+    counters(4, "queues", queues, run.queues_every)?;
+    counters(5, "TCP", windows, run.tcp_every)
 }
 
 /// A transmission of the table of slots.
@@ -340,6 +362,17 @@ impl Columns<'_> {
             _ => out.extend(column.as_primitive::<Int64Type>().iter()),
         }
         out
+    }
+    fn words(&self, name: &str) -> Vec<String> {
+        let column = self.0.column_by_name(name).expect("the table was looked at");
+        let words = column.as_dictionary::<Int32Type>();
+        let texts = words.values().as_string::<i32>();
+        // A table without a digest may have any keys.
+        let word = |key: Option<i32>| {
+            let place = usize::try_from(key?).ok().filter(|&k| k < texts.len())?;
+            Some(texts.value(place).to_owned())
+        };
+        words.keys().iter().map(|key| word(key).unwrap_or_default()).collect()
     }
     fn numbers(&self, name: &str) -> Vec<i64> {
         self.nullable(name).into_iter().map(Option::unwrap_or_default).collect()

@@ -247,13 +247,17 @@ impl FabricSpec {
         self.topology.sizes()[2]
     }
 
-    /// Builds the fabric.
+    /// Builds the fabric. Wires that air links replace have the highest rates of these links and no
+    /// framing; air links beside wires are not part of it.
     ///
     /// # Errors
     /// If a dimension is zero, odd or too large, or if wires do not connect all hosts.
     pub fn build(&self) -> Result<Fabric, FabricError> {
         self.check_sizes()?;
-        self.build_unchecked()
+        self.build_unchecked().map(|fabric| match &self.radio {
+            Some(radio) => radio.in_place_of_wires(fabric),
+            None => fabric,
+        })
     }
 
     /// Reports what [`FabricSpec::build`] would reject; builds the fabric only if that is

@@ -52,7 +52,8 @@ pub use pause::{Pause, PausedPackets};
 pub use preset::{Preset, PresetHost, PresetLatency};
 pub use proxy::ProxySpec;
 pub use radio::{
-    Access, AirQueue, HandoverSpec, InOutage, Interference, LinkTraceSpec, OwnRadio, QueuedSpec, RadioLink, RadioSpec,
+    Access, AirQueue, HandoverSpec, InOutage, Interference, LinkTraceSpec, NoRate, OwnRadio, QueuedSpec, RadioLink,
+    RadioSpec,
 };
 pub use scheme::{
     BackgroundSpec, CircuitDemand, CircuitsSpec, Discipline, Ecmp, FlowOrder, Nic, PlanSpec, RatesSpec, Raw,

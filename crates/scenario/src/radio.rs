@@ -2,8 +2,11 @@
 //! The crate `radio` computes their rates and losses.
 
 mod cells;
+mod rates;
 
 pub use cells::{HandoverSpec, Interference, QueuedSpec};
+pub use rates::NoRate;
+pub(crate) use rates::{LONGEST_LINK, RATE_FACTORS, SIGNALS};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -263,10 +263,11 @@ fn timeline(folder: &Path) -> Subject {
         circuits: true,
         queues_every: Some(Duration::from_us(10)),
         tcp_every: Some(Duration::from_us(10)),
+        end: Duration::from_ms(1),
     };
     let both = [TimelineRun { circuits: false, queues_every: None, ..run.clone() }, run];
     let output = folder.join("timeline");
-    let names = vec![SlotRow::TABLE, LinkRow::TABLE, QueueRow::TABLE, TcpRow::TABLE];
+    let names = vec![SlotRow::TABLE, AirRow::TABLE, LinkRow::TABLE, QueueRow::TABLE, TcpRow::TABLE];
     of_table(folder, names, move |_| write_timeline(&output, &both).map(drop).map_err(said))
 }
 

@@ -6,6 +6,7 @@ use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use timeplane_model::Duration;
 use timeplane_results::timeline::{TimelineRun, write_timeline};
 use timeplane_results::{
     Columns, DropRow, FORMAT, FlowRow, Folder, Manifest, ManifestRun, Recorder, ResultsError, Row, SlotRow, Store,
@@ -224,6 +225,7 @@ fn read_all<R: Row>(folder: &Folder, out: &Path, draw: bool) -> [bool; 4] {
         circuits: false,
         queues_every: None,
         tcp_every: None,
+        end: Duration::from_ms(1),
     };
     let path = run.directory.join(R::TABLE).with_extension("parquet");
     let rows = TableFile::open(&path).unwrap().and_then(|file| {

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use timeplane_model::Duration;
 use timeplane_results::timeline::{TimelineCounts, TimelineRun, write_timeline};
-use timeplane_results::{QueueRow, Recorder, SlotRow};
+use timeplane_results::{AirRow, QueueRow, Recorder, SlotRow};
 
 /// The fields of a message: number, and a number or bytes.
 #[derive(Clone, Debug)]
@@ -139,10 +139,16 @@ impl Drop for Folder {
 }
 
 fn timeline(rows: &[SlotRow], queues: &[QueueRow]) -> (TimelineCounts, Read) {
+    timeline_of(|recorder| {
+        rows.iter().for_each(|row| recorder.slot(row));
+        queues.iter().for_each(|row| recorder.queue(row));
+    })
+}
+
+fn timeline_of(record: impl FnOnce(&mut Recorder)) -> (TimelineCounts, Read) {
     let folder = Folder::new();
     let mut recorder = Recorder::files(&folder.0).unwrap();
-    rows.iter().for_each(|row| recorder.slot(row));
-    queues.iter().for_each(|row| recorder.queue(row));
+    record(&mut recorder);
     recorder.finish().unwrap();
     let run = TimelineRun {
         folder: folder.0.clone(),
@@ -150,6 +156,7 @@ fn timeline(rows: &[SlotRow], queues: &[QueueRow]) -> (TimelineCounts, Read) {
         circuits: false,
         queues_every: Some(Duration::from_us(10)),
         tcp_every: None,
+        end: Duration::from_ms(1),
     };
     let path = folder.0.join("out");
     let counts = write_timeline(&path, &[run]).unwrap();
@@ -167,11 +174,44 @@ fn a_queue_without_a_row_is_empty() {
         waiting_bytes: 0,
     };
     let (counts, read) = timeline(&[], &[row(10, 5), row(20, 6), row(50, 7)]);
-    assert_eq!(counts, TimelineCounts { slots: 0, queues: 3, windows: 0 });
+    assert_eq!(counts, TimelineCounts { queues: 3, ..TimelineCounts::default() });
     let points = vec![(10_000, 5), (20_000, 6), (30_000, 0), (50_000, 7), (60_000, 0)];
     let track = ["it", "queues", "link 4"].map(str::to_owned).to_vec();
     assert_eq!(read.counters, BTreeMap::from([(track, points)]));
     assert!(read.slices.is_empty());
+}
+
+#[test]
+fn a_state_of_an_air_link_lasts_until_the_next_one_or_the_end() {
+    let row = |us: i64, link, to, state, mcs, rate_bps, carried_bytes| AirRow {
+        time_ps: us * 1_000_000,
+        link,
+        from: 20,
+        to,
+        state,
+        mcs,
+        rate_bps,
+        lost_ppm: None,
+        airtime_ps: 5_000_000,
+        carried_bytes,
+    };
+    let (counts, read) = timeline_of(|recorder| {
+        recorder.air(&row(0, 7, None, "down", None, 0, 0));
+        recorder.air(&row(10, 7, Some(21), "pointing", Some(24), 0, 0));
+        recorder.air(&row(110, 7, Some(21), "used", Some(24), 6_756_750_000, 9000));
+        recorder.air(&row(0, 8, Some(22), "used", Some(13), 693_000_000, 100));
+    });
+    assert_eq!(counts, TimelineCounts { air: 4, ..TimelineCounts::default() });
+    let track = |name: &str| ["it", "air links", name].map(str::to_owned).to_vec();
+    let of = |name: &str| -> Vec<(u64, u64, &str)> {
+        read.slices[&track(name)].iter().map(|s| (s.0, s.1, s.2.as_str())).collect()
+    };
+    assert_eq!(
+        of("link 7, from node 20"),
+        [(0, 10_000, "down"), (10_000, 110_000, "pointing to node 21"), (110_000, 1_000_000, "MCS 24 to node 21")]
+    );
+    assert_eq!(of("link 8, from node 20"), [(0, 1_000_000, "MCS 13 to node 22")]);
+    assert!(read.slices[&track("link 7, from node 20")][2].3.contains(&9000));
 }
 
 #[test]
@@ -207,6 +247,7 @@ fn a_table_of_another_version_is_refused_by_name() {
         circuits: false,
         queues_every: None,
         tcp_every: None,
+        end: Duration::from_ms(1),
     };
     let error = write_timeline(&folder.0.join("out"), &[run]).unwrap_err().to_string();
     assert!(error.contains("slots.parquet") && error.contains("`round`"), "{error}");
@@ -226,7 +267,7 @@ proptest! {
         };
         let rows: Vec<SlotRow> = slots.iter().map(row).collect();
         let (counts, read) = timeline(&rows, &[]);
-        prop_assert_eq!(counts, TimelineCounts { slots: rows.len() as u64, queues: 0, windows: 0 });
+        prop_assert_eq!(counts, TimelineCounts { slots: rows.len() as u64, ..TimelineCounts::default() });
         let mut found: Vec<(String, Slice)> = Vec::new();
         for (track, slices) in read.slices.iter().filter(|(track, _)| track.len() == 3) {
             prop_assert_eq!(&track[..2], ["it", "slots"]);

@@ -4,14 +4,13 @@
 mod cells;
 
 use super::{Checked, LONGEST_DELAY};
+use crate::radio::{LONGEST_LINK, RATE_FACTORS, SIGNALS};
 use crate::{Access, AirQueue, FabricSpec, LinkTraceSpec, PlanSpec, RadioLink, RadioSpec, Scenario};
 use timeplane_model::{Bytes, Duration, Forwarding, NodeId};
 use timeplane_radio::Mcs;
 
 /// Maximum number of air links; the simulator stores the received power of every pair.
 const MOST_LINKS: usize = 4_096;
-/// Maximum length of a 60 GHz link in meters.
-const LONGEST_LINK: f64 = 10_000.0;
 
 impl Checked {
     pub(super) fn radio(&mut self, f: &FabricSpec) {
@@ -101,7 +100,7 @@ impl Checked {
                 "no signal: expected `signal_dbm`, `distance_m` or `trace`",
                 Some("signal_dbm = -45.0, or distance_m = 20.0"),
             ),
-            (Some(level), None) if !(-120.0..=30.0).contains(&level) => {
+            (Some(level), None) if !SIGNALS.contains(&level) => {
                 self.value(&at("signal_dbm"), level, "-120 to 30 dBm");
             }
             (None, Some(distance)) if !(distance > 0.0 && distance <= LONGEST_LINK) => {
@@ -128,7 +127,9 @@ impl Checked {
             self.value(&at("nodes"), wrong, &allowed);
         } else if link.share.is_none() && RadioSpec::wire(link, fabric).is_none() {
             let message = format!("no wire between nodes {a} and {b}: expected one that the link replaces");
-            self.conflict(key, &message, Some("set `share` to add the link to the wires"));
+            let help = "set `share` to add the link to the wires; or add a wire between the two switches to a `graph`, \
+                        of which nothing but its place and its delay remains";
+            self.conflict(key, &message, Some(help));
         } else if link.share.is_some() && ![a, b].iter().all(|&n| has_hosts(fabric, NodeId(n))) {
             self.conflict(key, "a share between switches without hosts: expected hosts under both ends", None);
         }
@@ -169,7 +170,7 @@ impl Checked {
         if !(trace.target > 0.0 && trace.target < 1.0) {
             self.value(&at("target"), trace.target, "a probability above 0 and below 1");
         }
-        if !(0.001..=1.0).contains(&trace.rate_factor) {
+        if !RATE_FACTORS.contains(&trace.rate_factor) {
             self.value(&at("rate_factor"), trace.rate_factor, "0.001 to 1");
         }
         if trace.packet == Bytes::ZERO || trace.packet > Bytes::new(1 << 20) {

@@ -5,7 +5,6 @@
 //! propagation delay as on a wire. This module knows neither controllers of antennas nor moves of
 //! devices.
 
-use crate::air::handover::access::{Handovers, Use};
 use crate::air::medium::{Medium, Offered, Outcome};
 use crate::air::switches;
 use crate::engine::event::EventKind;
@@ -16,7 +15,6 @@ use crate::network::wires::Wires;
 use std::collections::BTreeMap;
 use timeplane_model::{Duration, Framing, LinkSpec, Rate};
 use timeplane_radio::Mcs;
-use timeplane_results::AirRow;
 use timeplane_scenario::{AckPath, FabricSpec, RadioSpec};
 
 /// The fastest rate of 802.11ad's OFDM PHY, MCS 24.
@@ -192,6 +190,13 @@ impl AirLinks {
         wires.fly(number, arrival, id);
     }
 
+    /// How long frames of an air link were in the air, given by its number in the network; `None` for
+    /// a wire.
+    pub fn airtime(&self, number: u32) -> Option<Duration> {
+        let link = self.numbers.iter().position(|&n| n == number)?;
+        Some(self.medium.links()[link].carried().airtime)
+    }
+
     /// Packets in the queues of air links.
     pub fn packets(&self) -> impl Iterator<Item = u32> + '_ {
         self.medium.links().iter().flat_map(|l| l.packets())
@@ -203,40 +208,5 @@ impl AirLinks {
         let link = self.numbers.iter().position(|&n| n == number)?;
         let (packets, bytes) = self.medium.links()[link].queued();
         Some((packets as u64, bytes, self.longest[link]))
-    }
-
-    /// What air links with a link trace carried over time until `end`: one row for each change.
-    pub fn rows(&self, handovers: Option<&Handovers>, end: SimTime) -> Vec<AirRow> {
-        let mut rows = Vec::new();
-        for ((link, &number), air_link) in self.medium.links().iter().zip(&self.numbers).zip(0..) {
-            let uses: Vec<_> = handovers.iter().flat_map(|h| h.uses(air_link)).collect();
-            let states = link.trace();
-            let mut times: Vec<SimTime> = states.iter().map(|s| s.0).chain(uses.iter().map(|u| u.0)).collect();
-            times.sort_unstable();
-            times.dedup();
-            let mut last = None;
-            for at in times.into_iter().take_while(|&at| at <= end) {
-                let Some((_, quality)) = states[..states.partition_point(|s| s.0 <= at)].last() else { continue };
-                let state = match uses[..uses.partition_point(|u| u.0 <= at)].last() {
-                    Some((_, Use::Unused)) => "unused",
-                    Some((_, Use::Awaited)) => "handover",
-                    _ if quality.is_none() => "outage",
-                    _ => "used",
-                };
-                let now = (state, quality.map(|q| (q.mcs, q.rate, q.packet_error >= 1.0)));
-                if last != Some(now) {
-                    last = Some(now);
-                    rows.push(AirRow {
-                        time_ps: at.as_ps(),
-                        link: number,
-                        state,
-                        mcs: quality.and_then(|q| q.mcs.name().parse().ok()),
-                        rate_bps: quality.map_or(0, |q| q.rate.as_bps()),
-                        lost_ppm: quality.map_or(1_000_000, |q| (q.packet_error * 1e6) as u32),
-                    });
-                }
-            }
-        }
-        rows
     }
 }

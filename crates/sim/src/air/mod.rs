@@ -8,6 +8,7 @@ pub(crate) mod handover;
 mod link_trace;
 pub(crate) mod links;
 pub mod medium;
+pub(crate) mod rows;
 
 pub use handover::{Handover, HandoverRules, Level, associate};
 pub use link_trace::read_beams;
@@ -21,10 +22,8 @@ use std::sync::Arc;
 use timeplane_assembly::flyways::FieldError;
 use timeplane_model::{Duration, Fabric, Rate};
 use timeplane_protocol::LinkSample;
-use timeplane_radio::{
-    Db, Dbm, FLYWAYS_NOISE, InputError, LinkBudget, LinkTraceError, MatrixError, Mcs, Meters, fastest, sinr,
-};
-use timeplane_scenario::{AirQueue, RadioLink, RadioSpec};
+use timeplane_radio::{Dbm, FLYWAYS_NOISE, InputError, LinkTraceError, MatrixError, Mcs};
+use timeplane_scenario::{AirQueue, NoRate, RadioSpec};
 use timeplane_workload::Streams;
 
 /// The reason why a scenario's radios cannot be set up.
@@ -89,7 +88,7 @@ pub enum AirError {
     },
 }
 
-/// A medium, and the meaning of its air links in the network. Each [`RadioLink`] has two
+/// A medium, and the meaning of its air links in the network. Each link of the scenario has two
 /// consecutive air links, there and back.
 pub struct Air {
     /// The stations with their air links, idle.
@@ -137,11 +136,6 @@ pub fn set_up(
     length: Option<Duration>,
     streams: &Streams,
 ) -> Result<Air, AirError> {
-    let budget = LinkBudget::default();
-    let gain = match radio.antenna {
-        Some(name) => name.antenna().ahead(),
-        None => Db::ZERO,
-    };
     let noise = FLYWAYS_NOISE;
     let mut stations = BTreeMap::new();
     let mut channels = Vec::new();
@@ -154,7 +148,7 @@ pub fn set_up(
     let (mut pairs, mut ways, mut rates, mut traces) = (Vec::new(), Vec::new(), Vec::new(), LinkTraces::default());
     let mut errors = Vec::new();
     for (i, link) in radio.link.iter().enumerate() {
-        let level = signal(link, &budget, gain);
+        let level = radio.signal(link);
         pairs.push((link.nodes.map(|n| station(n, link.channel)), level));
         if let Some(spec) = &link.trace {
             let followed = link_trace::follow(i, spec, base, length, streams)?;
@@ -168,14 +162,10 @@ pub fn set_up(
             continue;
         }
         errors.extend([None, None]);
-        let mcs = match link.mcs {
-            Some(mcs) => Mcs::numbered(mcs).map_err(|_| AirError::Rate { link: i, mcs })?,
-            None => {
-                let level = level.unwrap_or(Dbm::new(0.0));
-                let sinr = sinr(level, noise, timeplane_radio::Milliwatts::ZERO);
-                fastest(Mcs::ofdm(), sinr, noise).ok_or(AirError::Weak { link: i, level })?
-            }
-        };
+        let mcs = radio.mcs(link).map_err(|reason| match reason {
+            NoRate::Weak(level) => AirError::Weak { link: i, level },
+            NoRate::Unknown(mcs) => AirError::Rate { link: i, mcs },
+        })?;
         rates.push(mcs);
         ways.push(Way::Coded(mcs));
     }
@@ -260,11 +250,6 @@ pub(crate) fn queue(queue: Option<AirQueue>, mtu: u32) -> QueueState {
         }
     };
     QueueState::new(discipline, u64::from(mtu))
-}
-
-fn signal(link: &RadioLink, budget: &LinkBudget, gain: Db) -> Option<Dbm> {
-    let by_distance = link.distance_m.map(|d| budget.signal(Meters::new(d), gain, gain));
-    link.signal_dbm.map(Dbm::new).or(by_distance)
 }
 
 /// By host, the switch above it.

@@ -9,12 +9,14 @@ use crate::air::flyways::links::{FLOWN, FlywayLinks, Way};
 use crate::air::handover::access::{Handovers, NewAccess};
 use crate::air::links::AirLinks;
 use crate::air::medium::{Medium, Outcome};
+use crate::air::rows::rows;
 use crate::air::switches;
 use crate::engine::time::SimTime;
 use crate::hosts::endpoints::Endpoints;
 use crate::network::packet::{UNKNOWN, flags};
 use crate::network::{Loss, Network};
 use std::sync::Arc;
+use timeplane_model::Duration;
 use timeplane_protocol::RackFlyways;
 use timeplane_radio::{Field, Mcs};
 use timeplane_results::AirRow;
@@ -68,9 +70,15 @@ impl Network {
         self.meters.lost(number, Loss::BufferFull) + self.meters.lost(number, Loss::Shed)
     }
 
-    /// What air links with a link trace carried over time until `end`: one row for each change.
+    /// What air links were and carried over time until `end`: one row for each change.
     pub fn air_rows(&self, end: SimTime) -> Vec<AirRow> {
-        self.air.as_ref().map_or_else(Vec::new, |air| air.rows(self.handovers.as_deref(), end))
+        let Some(air) = &self.air else { return Vec::new() };
+        rows(air, &self.wires, self.handovers.as_deref(), self.flyways.as_deref(), end)
+    }
+
+    /// How long frames of an air link were in the air; `None` for a wire.
+    pub fn airtime(&self, number: u32) -> Option<Duration> {
+        self.air.as_ref()?.airtime(number)
     }
 
     /// Whether an air link, by its number in the network, is in use, or the only one of its device.

@@ -194,9 +194,9 @@ impl Network {
         at_inputs.or_else(|| self.pfc.as_ref().map(|p| p.waiting(link))).unwrap_or((0, 0))
     }
 
-    /// The time that a link has spent sending.
+    /// The time that a link has spent sending; of an air link, its airtime.
     pub fn busy(&self, link: u32) -> Duration {
-        let tracked = self.rate_changes.as_ref().and_then(|r| r.busy(link));
+        let tracked = self.airtime(link).or_else(|| self.rate_changes.as_ref()?.busy(link));
         tracked.unwrap_or_else(|| self.wires.links[link as usize].busy())
     }
 

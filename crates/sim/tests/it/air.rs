@@ -179,3 +179,56 @@ scheme.datagrams.transport.datagrams = {{}}
     assert!((lost - wrong.powi(3)).abs() < 0.04, "{lost} lost, by the formula {}", wrong.powi(3));
     assert_eq!(weak.summary.packets.delivered + weak.summary.dropped_packets["air"], sent);
 }
+
+/// Two hosts under two switches, with an air link in place of the wire between them.
+fn in_place(file: &str, radio: &str, transport: &str) -> String {
+    format!(
+        r#"
+fabric.rate = "10 Gb/s"
+fabric.propagation = "100 ns"
+fabric.topology.graph = {{ hosts = 2, switches = 2, links = [{{ nodes = [0, 2] }}, {{ nodes = [1, 3] }}, {{ nodes = [2, 3] }}] }}
+fabric.radio = {{ {radio} }}
+workload.flows.file = "{file}"
+scheme.s.transport.{transport}
+"#
+    )
+}
+
+#[test]
+fn a_lone_flow_over_a_planned_air_link_takes_its_ideal_time() {
+    flow_list("air_ideal.csv", &[(0, 0, 1, 1_472_000)]);
+    let radio = "access = \"planned\", link = [{ nodes = [2, 3], mcs = 13 }]";
+    let ran = run(&in_place("air_ideal.csv", radio, "datagrams = {}"), "s", 1);
+    let [fct, ideal] = ["fct_ps", "ideal_ps"].map(|c| ran.column("flows", c)[0] as f64);
+    // A thousand packets of 1500 B at 693 Mb/s take 17.3 ms.
+    assert!((ideal / 17.316e9 - 1.0).abs() < 0.002, "{ideal}");
+    assert!((0.999_99..1.002).contains(&(fct / ideal)), "{fct} against {ideal}");
+}
+
+#[test]
+fn the_table_of_air_links_has_their_airtime_and_what_they_carried() {
+    flow_list("air_table.csv", &[(0, 0, 1, 1_472_000)]);
+    let radio = "access = \"planned\", link = [{ nodes = [2, 3], mcs = 13 }]";
+    let planned = run(&in_place("air_table.csv", radio, "datagrams = {}"), "s", 1);
+    assert_eq!((planned.column("air", "from"), planned.column("air", "to")), (vec![2, 3], vec![3, 2]));
+    assert_eq!(planned.column("air", "rate_bps"), [693_000_000; 2]);
+    assert_eq!(planned.column("air", "carried_bytes"), [1_500_000, 0]);
+    assert_eq!(planned.column("air", "lost_ppm"), [0, 0]);
+    // Bits over the rate, each packet's time rounded up to a picosecond.
+    let airtime = planned.column("air", "airtime_ps");
+    let line = 1_500_000.0 * 8e12 / 693e6;
+    assert!((0.0..=1_000.0).contains(&(airtime[0] as f64 - line)) && airtime[1] == 0, "{airtime:?}, {line}");
+
+    // Frames of two stations share the time with answers and back-off.
+    let radio = "link = [{ nodes = [2, 3], mcs = 13, signal_dbm = -45.0 }]";
+    let tcp = run(&in_place("air_table.csv", radio, "tcp = { preset = \"rfc\", min_rto = \"10 ms\" }"), "s", 1);
+    assert_eq!(tcp.nullable("air", "lost_ppm"), [None, None]);
+    let (airtime, carried) = (tcp.column("air", "airtime_ps"), tcp.column("air", "carried_bytes"));
+    assert!(airtime.iter().sum::<i64>() < tcp.summary.simulated_ps, "{airtime:?} of {}", tcp.summary.simulated_ps);
+    for (airtime, carried) in airtime.iter().zip(&carried) {
+        assert!(*airtime as f64 > *carried as f64 * 8e12 / 693e6, "{airtime} for {carried} B");
+    }
+    let links: Vec<usize> = tcp.column("air", "link").iter().map(|l| *l as usize).collect();
+    let of_links = |column: &str| -> Vec<i64> { links.iter().map(|l| tcp.column("links", column)[*l]).collect() };
+    assert_eq!((of_links("busy_ps"), of_links("sent_bytes")), (airtime, carried));
+}

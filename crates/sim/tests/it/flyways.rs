@@ -62,6 +62,47 @@ fn a_hot_rack_gets_a_link_and_finishes_sooner() {
     assert_eq!(air.summary.flows.finished, 54);
 }
 
+/// Rows of a link are one state after another, and what they carry is what the link carried.
+#[test]
+fn the_table_of_air_links_shows_where_radios_point() {
+    hot("flyways_table.csv");
+    let keys = "every = \"2 ms\", report_every = \"1 ms\", pointing.coordinated.steering = \"300 us\"";
+    let ran = run(&scenario("flyways_table.csv", keys), "flyways", 1);
+    let [time, link, from, rate, airtime, carried] =
+        ["time_ps", "link", "from", "rate_bps", "airtime_ps", "carried_bytes"].map(|c| ran.column("air", c));
+    let (to, mcs, state) = (ran.nullable("air", "to"), ran.nullable("air", "mcs"), ran.words("air", "state"));
+    let (mut used, mut pointed) = (0, 0);
+    for i in 0..time.len() {
+        let next = (i + 1 < time.len() && link[i + 1] == link[i]).then(|| i + 1);
+        let lasts = next.map_or(ran.summary.simulated_ps, |n| time[n]) - time[i];
+        assert!(lasts > 0 && (16..32).contains(&from[i]) && airtime[i] <= lasts + 2_000_000_000, "row {i}");
+        match state[i].as_str() {
+            "down" => assert_eq!((to[i], mcs[i], rate[i]), (None, None, 0)),
+            "pointing" => {
+                pointed += 1;
+                assert!(to[i].is_some() && mcs[i].is_some() && rate[i] == 0, "row {i}");
+                // It steers for 300 us and starts, unless another plan comes first. The controller
+                // sets the time before its message takes some of it.
+                let starts = next.filter(|&n| state[n] == "used" && to[n] == to[i]);
+                assert!(starts.is_none() || lasts >= 299_000_000, "row {i}: {lasts} ps");
+            }
+            other => {
+                used += 1;
+                assert!(other == "used" && rate[i] > 0 && to[i].is_some_and(|to| to != from[i]), "row {i}");
+                assert!(airtime[i] as f64 >= carried[i] as f64 * 8e12 / rate[i] as f64 * 0.9, "row {i}");
+            }
+        }
+    }
+    assert!(used > 0 && pointed > 0, "{used} used, {pointed} pointed");
+    let by_link =
+        |of: i64, value: &[i64]| -> i64 { (0..link.len()).filter(|&i| link[i] == of).map(|i| value[i]).sum() };
+    let [number, sent, busy] = ["link", "sent_bytes", "busy_ps"].map(|c| ran.column("links", c));
+    for ((number, sent), busy) in number.into_iter().zip(sent).zip(busy).filter(|l| l.0.0 >= 64) {
+        assert_eq!((by_link(number, &carried), by_link(number, &airtime)), (sent, busy), "link {number}");
+    }
+    assert!(carried.iter().sum::<i64>() > 20_000_000, "the hot rack's traffic");
+}
+
 #[test]
 fn links_end_with_their_leases() {
     hot("flyways_lost.csv");

@@ -106,7 +106,18 @@ pub fn record(recorder: &mut Recorder, n: u32) {
             timeouts: i,
         });
         let state = ["used", "outage"][i as usize % 2];
-        recorder.air(&AirRow { time_ps: 1, link: i, state, mcs: (i > 0).then_some(12), rate_bps: k, lost_ppm: 7 });
+        recorder.air(&AirRow {
+            time_ps: 1,
+            link: i,
+            from: i,
+            to: (i > 0).then_some(i + 1),
+            state,
+            mcs: (i > 0).then_some(12),
+            rate_bps: k,
+            lost_ppm: (i > 1).then_some(7),
+            airtime_ps: i64::from(i),
+            carried_bytes: k,
+        });
         recorder.rtt(&RttRow { rtt_ps: i64::from(i), packets: k });
         let reading = ["segment", "delivery"][i as usize % 2];
         recorder.round_trips(&RoundTripsRow { time_ps: 1, reading, rtt_ps: i64::from(i), packets: k });

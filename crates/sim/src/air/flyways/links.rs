@@ -32,6 +32,30 @@ pub(crate) struct FlywayLinks {
     /// By rack: its switch; by node: the rack whose switch it is.
     switches: Vec<u32>,
     racks: Vec<Option<u32>>,
+    /// By rack and channel: what it does.
+    does: Vec<Does>,
+    history: Vec<Changed>,
+}
+
+/// What a rack's radio on a channel does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Does {
+    /// It has no link.
+    #[default]
+    Nothing,
+    /// It points at another rack, by number.
+    Points(u32, Mcs),
+    /// Its link to another rack is up.
+    Sends(u32, Mcs),
+}
+
+/// A change of what a radio does.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Changed {
+    pub at: SimTime,
+    /// The air link.
+    pub link: u32,
+    pub does: Does,
 }
 
 /// The way of a packet from a rack's switch.
@@ -56,6 +80,8 @@ impl FlywayLinks {
             channels,
             told: vec![RackFlyways::default(); racks as usize],
             up: vec![None; (racks * channels) as usize],
+            does: vec![Does::Nothing; (racks * channels) as usize],
+            history: Vec::new(),
         }
     }
 
@@ -73,6 +99,40 @@ impl FlywayLinks {
         let link = told.links.iter().find(|l| l.channel == channel && l.up <= now)?;
         let mcs = Mcs::ofdm().find(|m| m.rate() == link.rate)?;
         Some((link.peer.0, mcs))
+    }
+
+    /// What a rack was told to point at and does not use yet.
+    fn awaits(&self, now: SimTime, rack: u32, channel: u32) -> Option<(u32, Mcs)> {
+        let told = &self.told[rack as usize];
+        let now = now.on_perfect_clock();
+        let link = told.links.iter().find(|l| l.channel == channel && l.up > now && now < told.lease)?;
+        Some((link.peer.0, Mcs::ofdm().find(|m| m.rate() == link.rate)?))
+    }
+
+    /// Notes what has changed of an air link.
+    fn note(&mut self, air: &mut AirLinks, now: SimTime, rack: u32, channel: u32) {
+        let place = self.place(rack, channel);
+        let does = match (self.up[place], self.awaits(now, rack, channel)) {
+            (Some((peer, mcs)), _) => Does::Sends(peer, mcs),
+            (None, Some((peer, mcs))) => Does::Points(peer, mcs),
+            (None, None) => Does::Nothing,
+        };
+        if self.does[place] != does {
+            self.does[place] = does;
+            self.history.push(Changed { at: now, link: place as u32, does });
+            air.medium.note(now, place as u32);
+        }
+    }
+
+    /// What radios did over time, by air link and in order of time. None of them has a link at
+    /// first.
+    pub fn history(&self) -> &[Changed] {
+        &self.history
+    }
+
+    /// The switch of a rack.
+    pub fn switch(&self, rack: u32) -> u32 {
+        self.switches[rack as usize]
     }
 
     /// The link from a rack to another one on a channel, if it is up.
@@ -139,6 +199,7 @@ impl FlywayLinks {
                 air.medium.take_down(place as u32);
                 begun.extend(agreed.map(|(peer, mcs)| (rack, channel, peer, mcs)));
             }
+            self.note(air, now, rack, channel);
         }
         // All links that end have ended before the first one starts.
         for (rack, channel, peer, mcs) in begun {

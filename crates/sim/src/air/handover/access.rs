@@ -102,6 +102,8 @@ impl Handovers {
         while let Some((_, turn, d, to, until)) = self.turns.pop_if(|t| t.0 <= at) {
             let (device, links) = &self.devices[d];
             let new = links[to];
+            let changed = [new, links[self.used[d]]].into_iter().flat_map(|l| [l, l + 1]);
+            changed.for_each(|link| air.medium.note(at, link));
             if turn == Turn::Leaves {
                 let old = links[self.used[d]];
                 self.used[d] = to;

@@ -54,6 +54,11 @@ pub(super) struct Frame {
 }
 
 impl Frame {
+    /// How long it was in the air.
+    pub fn length(&self) -> Duration {
+        self.end - self.begin
+    }
+
     /// Whether another frame reached its receiver after its start.
     pub fn was_met(&self) -> bool {
         self.met

@@ -25,7 +25,7 @@ mod station;
 mod tests;
 
 pub use interference::Interference;
-pub use link::{AirLink, LinkTrace, Offered, Quality, Way};
+pub use link::{AirLink, Carried, LinkTrace, Offered, Quality, Way};
 
 use crate::engine::time::SimTime;
 use crate::hosts::discipline::OnArrival;
@@ -189,6 +189,11 @@ impl Medium {
         &self.links
     }
 
+    /// How stations share a channel.
+    pub fn access(&self) -> Access {
+        self.spec.access
+    }
+
     /// Counts of frames so far.
     pub fn counts(&self) -> Counts {
         self.counts
@@ -218,6 +223,11 @@ impl Medium {
             self.contend(now, s);
         }
         verdict
+    }
+
+    /// Remembers what a link has carried until now, as something about it changes.
+    pub fn note(&mut self, now: SimTime, link: u32) {
+        self.links[link as usize].note(now);
     }
 
     /// Takes a link down, after the frame in the air and its answer. Waiting packets are returned
@@ -395,6 +405,7 @@ impl Medium {
                 if let Some(success) = self.interference.as_mut().and_then(|i| i.end(now, s)) {
                     l.set_success(success);
                 }
+                l.was_in_air(frame.length());
                 let came = l.receive(&frame, &mac, planned, self.spec.retries);
                 l.release(link, &mut self.outcomes);
                 let to = l.to();

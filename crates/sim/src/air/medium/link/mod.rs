@@ -29,6 +29,13 @@ pub struct Quality {
     pub packet: u32,
 }
 
+impl Quality {
+    /// What results show of it: MCS, rate, and whether no packet comes through.
+    pub fn shown(self) -> (Mcs, Rate, bool) {
+        (self.mcs, self.rate, self.packet_error >= 1.0)
+    }
+}
+
 /// The states of a link over time. Each lasts until the next; `None` is an outage, also before the
 /// first.
 #[derive(Clone, Debug, Default)]
@@ -48,6 +55,15 @@ impl LinkTrace {
         assert!(states.is_sorted_by(|a, b| a.0 < b.0), "states are in order");
         Self { states, next: 0, now: None }
     }
+}
+
+/// What a link has carried so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Carried {
+    /// How long its frames were in the air, with those that were repeated, and without answers.
+    pub airtime: Duration,
+    /// Bytes of packets that came out of it, without framing.
+    pub bytes: u64,
 }
 
 /// How a link makes frames.
@@ -141,6 +157,9 @@ pub struct AirLink {
     in_air: bool,
     /// Whether no frame may start.
     closed: bool,
+    carried: Carried,
+    /// What it had carried at times when something about it changed.
+    notes: Vec<(SimTime, Carried)>,
     pub(super) stream: Xoshiro256PlusPlus,
 }
 
@@ -163,6 +182,8 @@ impl AirLink {
             pending: None,
             in_air: false,
             closed: false,
+            carried: Carried::default(),
+            notes: Vec::new(),
             stream,
         }
     }
@@ -190,6 +211,36 @@ impl AirLink {
         }
     }
 
+    /// What it has carried so far.
+    pub fn carried(&self) -> Carried {
+        self.carried
+    }
+
+    /// What it had carried at a time at which something about it changed, or at the last one before.
+    pub fn carried_until(&self, at: SimTime) -> Carried {
+        let after = self.notes.partition_point(|n| n.0 <= at);
+        after.checked_sub(1).map_or(Carried::default(), |last| self.notes[last].1)
+    }
+
+    /// Remembers what it has carried until now, as something about it changes.
+    pub(super) fn note(&mut self, now: SimTime) {
+        match self.notes.last_mut() {
+            Some(last) if last.0 == now => last.1 = self.carried,
+            Some(last) if last.1 == self.carried => {}
+            _ => self.notes.push((now, self.carried)),
+        }
+    }
+
+    /// A frame of it was in the air for so long.
+    pub(super) fn was_in_air(&mut self, airtime: Duration) {
+        self.carried.airtime += airtime;
+    }
+
+    /// How it makes frames now.
+    pub fn way(&self) -> &Way {
+        &self.way
+    }
+
     /// All states of its trace; empty without one.
     pub fn trace(&self) -> &[(SimTime, Option<Quality>)] {
         match &self.way {
@@ -207,11 +258,15 @@ impl AirLink {
 
     pub(super) fn change(&mut self, now: SimTime) {
         let Way::LinkTrace(trace) = &mut self.way else { return };
+        let before = trace.now.map(Quality::shown);
         while let Some(&(at, state)) = trace.states.get(trace.next)
             && at <= now
         {
             trace.now = state;
             trace.next += 1;
+        }
+        if trace.now.map(Quality::shown) != before {
+            self.note(now);
         }
     }
 
@@ -468,6 +523,7 @@ impl AirLink {
         let out = (self.released - self.first) as usize;
         for e in self.queue.drain(..).skip(out) {
             let packet = e.packet;
+            self.carried.bytes += if e.arrived { u64::from(e.bytes) } else { 0 };
             outcomes.push(match (e.arrived, e.lost) {
                 (true, _) => Outcome::Arrived { link, packet },
                 (_, true) => Outcome::Lost { link, packet, shed: e.shed },
@@ -484,8 +540,12 @@ impl AirLink {
     pub(super) fn release(&mut self, link: u32, outcomes: &mut Vec<Outcome>) {
         while let Some(e) = self.queue.get((self.released - self.first) as usize) {
             let packet = e.packet;
+            let bytes = u64::from(e.bytes);
             outcomes.push(match (e.arrived, e.lost) {
-                (true, _) => Outcome::Arrived { link, packet },
+                (true, _) => {
+                    self.carried.bytes += bytes;
+                    Outcome::Arrived { link, packet }
+                }
                 (_, true) => Outcome::Lost { link, packet, shed: e.shed },
                 _ => break,
             });

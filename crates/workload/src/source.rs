@@ -95,7 +95,8 @@ impl fmt::Display for Facts {
             write!(f, ", {coflows} coflows")?;
         }
         if let Some(rate) = self.arrivals_per_second {
-            write!(f, ": {rate:.6e} flows/s, {:.6e} B each", self.mean_flow_bytes)?;
+            let digits = if rate < 100.0 { 2 } else { 0 };
+            write!(f, ": {rate:.digits$} flows/s of {} on average", Bytes::new(self.mean_flow_bytes.round() as u64))?;
         }
         if self.flows_in_rack > 0 {
             let (flows, bytes) = (self.flows_in_rack, Bytes::new(self.bytes_in_rack));

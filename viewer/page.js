@@ -253,7 +253,7 @@ async function air(body, one) {
         ? `; MCS ${mcs[row]}, ${rate(bps[row])}${loss(row)}; in the air for ${share(airtime[row], until[row]) ?? "0 %"}, ${bytes(carried[row])} carried`
         : `; ${word(row)}${Number.isNaN(mcs[row]) ? "" : `, MCS ${mcs[row]}`}`,
     label: (row) => (used(row) && !Number.isNaN(mcs[row]) ? `MCS ${mcs[row]}` : null),
-    // A link without another end is on no lane, and an unused one carries nothing, whatever its rate.
+    // A link without another end is on no lane. An unused one carries nothing, whatever its rate.
     shows: (row) => !Number.isNaN(to[row]),
     carries: used,
   });

@@ -23,8 +23,8 @@ function csvCell(value) {
 
 /**
  * Append the table behind a chart. `columns` have a `name`, a `unit` and `at(row)`: a number, a
- * text, or null. `title` is what opens it. `rows()` is the number of rows, `file` the name of the CSV. Call `refresh()` of
- * the result if rows change.
+ * text, or null. `title` is what opens it. `rows()` is the number of rows, `file` the name of the
+ * CSV. Call `refresh()` of the result if rows change.
  */
 export function tableBehind(place, file, columns, rows, title = "Table") {
   const body = make("tbody");

@@ -1,4 +1,6 @@
 //! Air links over time: what each was to its other end, at which rate, and what it carried.
+//!
+//! A link has a track, and a state of it is a slice.
 
 use super::{Lanes, read};
 use crate::error::ResultsError;

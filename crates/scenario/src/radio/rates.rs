@@ -1,4 +1,6 @@
 //! Rates of air links: what a link's MCS or signal gives, and the most that a trace can give.
+//!
+//! Rates are those of frames' contents: medium access is the simulator's.
 
 use super::{RadioLink, RadioSpec};
 use std::collections::BTreeMap;

@@ -190,8 +190,8 @@ impl AirLinks {
         wires.fly(number, arrival, id);
     }
 
-    /// How long frames of an air link were in the air, given by its number in the network; `None` for
-    /// a wire.
+    /// How long frames of an air link were in the air, given by its number in the network; `None`
+    /// for a wire.
     pub fn airtime(&self, number: u32) -> Option<Duration> {
         let link = self.numbers.iter().position(|&n| n == number)?;
         Some(self.medium.links()[link].carried().airtime)

@@ -1,4 +1,6 @@
 //! What air links were over time, as rows of the table `air`.
+//!
+//! It asks the medium, handovers and flyways for their histories at the end of a run.
 
 use crate::air::flyways::links::{Does, FlywayLinks};
 use crate::air::handover::access::{Handovers, Use};

@@ -216,7 +216,7 @@ impl AirLink {
         self.carried
     }
 
-    /// What it had carried at a time at which something about it changed, or at the last one before.
+    /// What it had carried at the last time up to `at` at which something about it changed.
     pub fn carried_until(&self, at: SimTime) -> Carried {
         let after = self.notes.partition_point(|n| n.0 <= at);
         after.checked_sub(1).map_or(Carried::default(), |last| self.notes[last].1)

@@ -8,7 +8,7 @@
 //! [`TdmaScheduler`] and the enums of other plans list the algorithms of these crates. To add one,
 //! add a file and a variant. One from outside (Python, a test) is [registered](Registry::register)
 //! at run time, in [`Algorithms`]. [`circuits`] plans circuit switches, and [`flyways`] plans links
-//! between racks that relieve a tree.
+//! between racks that relieve a tree. [`rotor`] has cyclic schedules of rotor switches.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
@@ -24,6 +24,7 @@ mod paths;
 mod rate_allocator;
 pub mod rates;
 mod registry;
+pub mod rotor;
 mod routes;
 mod timeslots;
 mod turns;

@@ -1,0 +1,20 @@
+//! Networks of rotor switches: circuits that cycle through fixed matchings of racks.
+//!
+//! Every rack has the same number of uplinks, and each uplink leads to one rotor switch. In each
+//! slice of time a switch shows a matching of the racks. After a cycle of slices all of them repeat,
+//! whatever the demand. A [`RotorSchedule`] is such a cycle; [`matchings`] generates the matchings.
+//! Switches step together (RotorNet) or one after the other (Opera), see [`Stepping`].
+//!
+//! Racks, uplinks and slices are numbered from 0. Nothing here depends on a clock. The same
+//! arguments and the same seed give the same schedule on every machine.
+
+mod error;
+pub mod matchings;
+mod numbers;
+mod schedule;
+mod timing;
+
+pub use error::{MOST_RACKS, MOST_SLICES, MOST_TABLE_BYTES, MOST_UPLINKS, RotorError};
+pub use matchings::RackMatching;
+pub use schedule::{RotorSchedule, Stepping};
+pub use timing::RotorTiming;

@@ -9,12 +9,14 @@
 //! arguments and the same seed give the same schedule on every machine.
 
 mod error;
+mod file;
 pub mod matchings;
 mod numbers;
 mod schedule;
 mod timing;
 
 pub use error::{MOST_RACKS, MOST_SLICES, MOST_TABLE_BYTES, MOST_UPLINKS, RotorError};
+pub use file::{ScheduleFileError, parse_schedule};
 pub use matchings::RackMatching;
 pub use schedule::{RotorSchedule, Stepping};
 pub use timing::RotorTiming;

@@ -8,6 +8,7 @@ mod cover;
 mod flyways;
 mod matrices;
 mod rates;
+mod rotor_file;
 mod rotor_schedule;
 mod solstice;
 mod sunflow;

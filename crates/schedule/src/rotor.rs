@@ -1,9 +1,10 @@
 //! Networks of rotor switches: circuits that cycle through fixed matchings of racks.
 //!
 //! Every rack has the same number of uplinks, and each uplink leads to one rotor switch. In each
-//! slice of time a switch shows a matching of the racks. After a cycle of slices all of them repeat,
-//! whatever the demand. A [`RotorSchedule`] is such a cycle; [`matchings`] generates the matchings.
-//! Switches step together (RotorNet) or one after the other (Opera), see [`Stepping`].
+//! slice of time a switch shows a matching of the racks. After a cycle of slices all of them
+//! repeat, whatever the demand. A [`RotorSchedule`] is such a cycle. [`matchings`] generates the
+//! matchings, and [`parse_schedule`] reads them from a file. Switches step together (RotorNet) or
+//! one after the other (Opera), see [`Stepping`]. [`routing`] sends packets over the circuits.
 //!
 //! Racks, uplinks and slices are numbered from 0. Nothing here depends on a clock. The same
 //! arguments and the same seed give the same schedule on every machine.
@@ -12,6 +13,7 @@ mod error;
 mod file;
 pub mod matchings;
 mod numbers;
+pub mod routing;
 mod schedule;
 mod timing;
 

@@ -4,13 +4,15 @@
 //! slice of time a switch shows a matching of the racks. After a cycle of slices all of them
 //! repeat, whatever the demand. A [`RotorSchedule`] is such a cycle. [`matchings`] generates the
 //! matchings, and [`parse_schedule`] reads them from a file. Switches step together (RotorNet) or
-//! one after the other (Opera), see [`Stepping`]. [`routing`] sends packets over the circuits.
+//! one after the other (Opera), see [`Stepping`]. [`routing`] sends packets over the circuits, and
+//! [`lb`] is RotorLB.
 //!
 //! Racks, uplinks and slices are numbered from 0. Nothing here depends on a clock. The same
 //! arguments and the same seed give the same schedule on every machine.
 
 mod error;
 mod file;
+pub mod lb;
 pub mod matchings;
 mod numbers;
 pub mod routing;

@@ -9,6 +9,7 @@ mod flyways;
 mod matrices;
 mod rates;
 mod rotor_file;
+mod rotor_lb;
 mod rotor_routing;
 mod rotor_schedule;
 mod solstice;

@@ -16,6 +16,10 @@ const DATA: i64 = 0;
 const DICTIONARY: i64 = 2;
 const DATA_V2: i64 = 3;
 
+/// Encodings of texts by differences, DELTA_LENGTH_BYTE_ARRAY and DELTA_BYTE_ARRAY. The library
+/// takes memory for as many texts as the page's content says.
+const TEXTS_BY_DIFFERENCES: [i64; 2] = [6, 7];
+
 /// What a header says of its page.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Page {
@@ -23,6 +27,7 @@ struct Page {
     uncompressed: i64,
     compressed: i64,
     values: i64,
+    encoding: i64,
     /// Length of the header itself.
     header: i64,
 }
@@ -48,6 +53,9 @@ pub(crate) fn check(file: &File, (start, length): (i64, i64), values: i64) -> Re
                 seen += page.values;
                 if page.values < 0 || seen > values {
                     return wrong(format!("{} values: expected {values} in all", page.values));
+                }
+                if TEXTS_BY_DIFFERENCES.contains(&page.encoding) {
+                    return wrong("texts by differences: expected them plain or in a dictionary".to_owned());
                 }
             }
             // Texts have their length with them, in four bytes.
@@ -80,14 +88,19 @@ fn header(bytes: &[u8]) -> Result<Page, String> {
             (1, I32) => page.kind = thrift.zigzag()?,
             (2, I32) => page.uncompressed = thrift.zigzag()?,
             (3, I32) => page.compressed = thrift.zigzag()?,
-            // In each of these, the number of values is the first field.
-            (5 | 7 | 8, STRUCT) => thrift.fields(DEEPEST, &mut |thrift, id, kind| match (id, kind) {
-                (1, I32) => {
-                    page.values = thrift.zigzag()?;
+            // In each of these, the number of values is the first field. The encoding is the second
+            // one, and the fourth one of the second version.
+            (5 | 7 | 8, STRUCT) => {
+                let encoding = if id == 8 { 4 } else { 2 };
+                thrift.fields(DEEPEST, &mut |thrift, id, kind| {
+                    match (id, kind) {
+                        (1, I32) => page.values = thrift.zigzag()?,
+                        (_, I32) if id == encoding => page.encoding = thrift.zigzag()?,
+                        _ => thrift.skip(kind, DEEPEST)?,
+                    }
                     Ok(())
-                }
-                _ => thrift.skip(kind, DEEPEST),
-            })?,
+                })?;
+            }
             _ => thrift.skip(kind, DEEPEST)?,
         }
         Ok(())
@@ -209,8 +222,13 @@ mod tests {
 
     #[test]
     fn a_header_is_read_and_its_end_is_known() {
-        let page = Page { kind: DATA, uncompressed: 1000, compressed: 400, values: 300, header: 16 };
+        let page = Page { kind: DATA, uncompressed: 1000, compressed: 400, values: 300, encoding: 0, header: 16 };
         assert_eq!(header(&HEADER), Ok(page));
+        // The encoding is the fourth field of a page of the second version.
+        let mut second = vec![0x15, 0x06, 0x15, 0x10, 0x15, 0x10, 0x5c];
+        second.extend([0x15, 0x04, 0x15, 0x00, 0x15, 0x04, 0x15, 0x0e, 0x00, 0x00]);
+        let page = Page { kind: DATA_V2, uncompressed: 8, compressed: 8, values: 2, encoding: 7, header: 17 };
+        assert_eq!(header(&second), Ok(page));
         for length in 0..16 {
             header(&HEADER[..length]).unwrap_err();
         }

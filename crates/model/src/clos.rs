@@ -106,9 +106,11 @@ impl Clos {
         let pod = (0..switches.len() as u32).collect();
         let (first, second) = (Layer::default(), Layer::default());
         let mut clos = Self { edge, edges: switches.len(), pod, pods: 0, first, second };
-        // Two hosts joined by a wire have no switch.
         if fabric.switches() > 0 {
             clos.layers(fabric, &switches)?;
+        } else {
+            // Two hosts are joined by a wire.
+            clos.first = Layer { choices: 1, units: 1 };
         }
         let mut pods: Vec<u32> = clos.pod.clone();
         pods.sort_unstable();
@@ -265,6 +267,9 @@ mod tests {
         let tree = of(Fabric::tree(3, 4, s, link(ONE), link(Rate::gbps(2))));
         assert_eq!((tree.capacity(), tree.second().choices), (2, 0));
         assert_eq!(of(Fabric::single_switch(5, s, link(ONE))).capacity(), 0);
+        // Each of two hosts has the wire above it.
+        let joined = of(Fabric::new(2, vec![], &[(NodeId(0), NodeId(1), link(ONE))]));
+        assert_eq!((joined.edges(), joined.capacity()), (2, 1));
     }
 
     #[test]

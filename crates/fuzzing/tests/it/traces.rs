@@ -1,4 +1,5 @@
-//! Traces: flow lists, coflows, distributions, matrices, Chakra, SimAI, and those of radios.
+//! Traces: flow lists, coflows, distributions, matrices, Chakra, SimAI, schedules of rotor switches,
+//! and those of radios.
 //!
 //! What is accepted is also used as a run uses it: arrivals are drawn and compared with what the
 //! crate promises of them.
@@ -7,6 +8,7 @@ use crate::files::{past, said};
 use crate::seeds;
 use std::fmt::Display;
 use std::path::Path;
+use std::sync::Arc;
 use timeplane_fuzzing::{Fault, Format, Outcome, Subject, Target, put};
 use timeplane_model::{Bytes, Duration, Fabric, Framing, LinkSpec, Rate, Switch};
 use timeplane_radio::{
@@ -14,6 +16,8 @@ use timeplane_radio::{
     parse_positions,
 };
 use timeplane_scenario::Workload;
+use timeplane_schedule::rotor::parse_schedule;
+use timeplane_schedule::rotor::routing::{Hoho, Position, Routing, Spread, Vlb};
 use timeplane_workload::{Source, bounds};
 
 const MEMORY: u64 = 2 << 30;
@@ -36,6 +40,7 @@ pub const TARGETS: &[Target] = &[
     text("iperf", iperf),
     text("antenna", antenna),
     text("racks", racks),
+    text("rotor", rotor),
 ];
 
 const MTU: Bytes = Bytes::new(1500);
@@ -298,5 +303,34 @@ fn racks(_: &Path) -> Subject {
             let _ = (layout.distance(0, 1), layout.azimuth(0, 1), layout.boxes());
         }
         Ok(Outcome::Accepted)
+    })
+}
+
+/// Circuits have one rack at each end, and paths end at their destination.
+fn rotor(_: &Path) -> Subject {
+    let seeds = ["1 0 3 2\n2 3 0 1 # pairs\n3 2 1 0\n", "1 2\t0 -1\t-1 0\n-1 1\t-1 0\t-1 -1\n"];
+    of_text(seeds.map(Into::into).to_vec(), &["-1", "16384", "0 "], &["line 1:", "line 1,", "no row"], |text| {
+        let read = parse_schedule(text, 1).or_else(|_| parse_schedule(text, 2));
+        let schedule = Arc::new(read.map_err(|e| e.to_string())?);
+        let (racks, slices) = (schedule.racks(), schedule.slices());
+        for (slice, uplink) in (0..slices).flat_map(|s| (0..schedule.uplinks()).map(move |p| (s, p))) {
+            let mut ends: Vec<u32> = (0..racks).filter_map(|r| schedule.destination(slice, r, uplink)).collect();
+            let circuits = ends.len();
+            ends.sort_unstable();
+            ends.dedup();
+            assert_eq!(ends.len(), circuits, "circuits of uplink {uplink} in slice {slice} share a port");
+        }
+        // The table of a large schedule takes long.
+        if racks * slices <= 1000 {
+            let routing = Hoho::new(&schedule, 2).map_err(|e| e.to_string())?;
+            let mut packet = Position { destination: racks - 1, ..Position::default() };
+            for _ in 0..2 {
+                let Some(hop) = routing.next_hop(&packet) else { break };
+                (packet.rack, packet.progress) = (hop.rack, hop.progress);
+                packet.slice += hop.wait;
+            }
+            assert!(packet.rack == packet.destination || packet.rack == 0, "a path ends at rack {}", packet.rack);
+        }
+        Ok(past(Vlb::new(&schedule, Spread::Random)))
     })
 }

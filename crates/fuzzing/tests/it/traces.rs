@@ -308,7 +308,7 @@ fn racks(_: &Path) -> Subject {
 
 /// Circuits have one rack at each end, and paths end at their destination.
 fn rotor(_: &Path) -> Subject {
-    let seeds = ["1 0 3 2\n2 3 0 1 # pairs\n3 2 1 0\n", "1 2\t0 -1\t-1 0\n-1 1\t-1 0\t-1 -1\n"];
+    let seeds = ["1 0 3 2\n2 3 0 1 # pairs\n3 2 1 0\n", "1 2\t2 0\t0 1\n-1 1\t-1 0\t-1 -1\n"];
     of_text(seeds.map(Into::into).to_vec(), &["-1", "16384", "0 "], &["line 1:", "line 1,", "no row"], |text| {
         let read = parse_schedule(text, 1).or_else(|_| parse_schedule(text, 2));
         let schedule = Arc::new(read.map_err(|e| e.to_string())?);

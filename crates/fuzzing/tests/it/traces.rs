@@ -1,5 +1,5 @@
-//! Traces: flow lists, coflows, distributions, matrices, Chakra, SimAI, schedules of rotor switches,
-//! and those of radios.
+//! Traces: flow lists, coflows, distributions, matrices, Chakra, SimAI, those of radios, and
+//! schedules of rotor switches.
 //!
 //! What is accepted is also used as a run uses it: arrivals are drawn and compared with what the
 //! crate promises of them.

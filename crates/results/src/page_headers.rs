@@ -85,6 +85,8 @@ fn header(bytes: &[u8]) -> Result<Page, String> {
     let mut page = Page { kind: -1, ..Page::default() };
     thrift.fields(DEEPEST, &mut |thrift, id, kind| {
         match (id, kind) {
+            // The library reads known fields as what they should be.
+            (1..=4, _) if kind != I32 => return Err(format!("field {id} of its header is no number")),
             (1, I32) => page.kind = thrift.zigzag()?,
             (2, I32) => page.uncompressed = thrift.zigzag()?,
             (3, I32) => page.compressed = thrift.zigzag()?,
@@ -94,6 +96,10 @@ fn header(bytes: &[u8]) -> Result<Page, String> {
                 let encoding = if id == 8 { 4 } else { 2 };
                 thrift.fields(DEEPEST, &mut |thrift, id, kind| {
                     match (id, kind) {
+                        (1..=2, _) if kind != I32 => return Err("its header has no count or encoding".to_owned()),
+                        (1..=6, _) if encoding == 4 && kind != I32 => {
+                            return Err(format!("field {id} of its header is no number"));
+                        }
                         (1, I32) => page.values = thrift.zigzag()?,
                         (_, I32) if id == encoding => page.encoding = thrift.zigzag()?,
                         _ => thrift.skip(kind, DEEPEST)?,

@@ -238,7 +238,7 @@ pub fn drops(book: &mut Book<'_>) -> Result<Value, ReportError> {
                 let interval = Interval::of(&runs.iter().map(lost).collect::<Vec<_>>(), LEVEL);
                 json!({ "mean": interval.map(|i| i.mean), "half": interval.and_then(|i| i.half_width) })
             };
-            let sent: u64 = runs.iter().map(|r| r.summary.packets.sent).sum();
+            let sent: u64 = runs.iter().map(|r| r.summary.packets.sent).fold(0, u64::saturating_add);
             means.push(json!({
                 "point": point,
                 "scheme": scheme,

@@ -116,10 +116,11 @@ type Seeds<'a> = BTreeMap<u64, &'a RunSummary>;
 
 fn total(runs: &Seeds<'_>, counts: impl Fn(&RunSummary) -> Counts) -> Counts {
     runs.values().map(|r| counts(r)).fold(Counts::default(), |a, b| Counts {
-        arrived: a.arrived + b.arrived,
-        measured: a.measured + b.measured,
-        finished: a.finished + b.finished,
-        unfinished: a.unfinished + b.unfinished,
+        // A summary without a digest may have any numbers.
+        arrived: a.arrived.saturating_add(b.arrived),
+        measured: a.measured.saturating_add(b.measured),
+        finished: a.finished.saturating_add(b.finished),
+        unfinished: a.unfinished.saturating_add(b.unfinished),
     })
 }
 

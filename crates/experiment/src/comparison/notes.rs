@@ -91,7 +91,7 @@ impl Comparison {
     }
 
     fn unfinished_note(&self, what: &str, counts: fn(&Line) -> Counts) -> Option<String> {
-        let count = |part: fn(Counts) -> u64| self.lines.iter().map(|l| part(counts(l))).sum::<u64>();
+        let count = |part: fn(Counts) -> u64| self.lines.iter().map(|l| part(counts(l))).fold(0, u64::saturating_add);
         let (measured, unfinished) = (count(|c| c.measured), count(|c| c.unfinished));
         match (measured, unfinished) {
             (0, _) => None,

@@ -9,9 +9,6 @@ use std::io::{self, Read, Seek, SeekFrom};
 const LONGEST: usize = 4096;
 /// Snappy's most efficient element writes 64 bytes for three.
 const EXPANSION: i64 = 22;
-/// Deepest structure in a header; real ones have three levels.
-const DEEPEST: u32 = 8;
-
 const DATA: i64 = 0;
 const DICTIONARY: i64 = 2;
 const DATA_V2: i64 = 3;
@@ -80,53 +77,50 @@ fn read(mut file: &File, at: i64, end: i64) -> Result<Page, String> {
     header(&bytes)
 }
 
+/// Reads a header strictly: fields in order, each of its kind, and the header of one kind of page.
+/// The library is lax with all of these, and would read other values than this program checks.
 fn header(bytes: &[u8]) -> Result<Page, String> {
     let mut thrift = Thrift { bytes, at: 0 };
     let mut page = Page { kind: -1, ..Page::default() };
-    thrift.fields(DEEPEST, &mut |thrift, id, kind| {
+    let mut of = None;
+    thrift.fields(&mut |thrift, id, kind| {
         match (id, kind) {
-            // The library reads known fields as what they should be.
-            (1..=4, _) if kind != I32 => return Err(format!("field {id} of its header is no number")),
-            (1, I32) => page.kind = thrift.zigzag()?,
-            (2, I32) => page.uncompressed = thrift.zigzag()?,
-            (3, I32) => page.compressed = thrift.zigzag()?,
-            // In each of these, the number of values is the first field. The encoding is the second
-            // one, and the fourth one of the second version.
-            (5 | 7 | 8, STRUCT) => {
-                let encoding = if id == 8 { 4 } else { 2 };
-                thrift.fields(DEEPEST, &mut |thrift, id, kind| {
-                    match (id, kind) {
-                        (1..=2, _) if kind != I32 => return Err("its header has no count or encoding".to_owned()),
-                        (1..=6, _) if encoding == 4 && kind != I32 => {
-                            return Err(format!("field {id} of its header is no number"));
-                        }
-                        (1, I32) => page.values = thrift.zigzag()?,
-                        (_, I32) if id == encoding => page.encoding = thrift.zigzag()?,
-                        _ => thrift.skip(kind, DEEPEST)?,
-                    }
-                    Ok(())
-                })?;
+            (1, I32) => page.kind = thrift.number()?,
+            (2, I32) => page.uncompressed = thrift.number()?,
+            (3, I32) => page.compressed = thrift.number()?,
+            // The checksum.
+            (4, I32) => drop(thrift.number()?),
+            (5 | 7 | 8, STRUCT) if of.is_none() => {
+                of = Some(id);
+                thrift.of_kind(id, &mut page)?;
             }
-            _ => thrift.skip(kind, DEEPEST)?,
+            _ => return Err(format!("field {id} of its header has the wrong type")),
         }
         Ok(())
     })?;
+    let expected = match page.kind {
+        DATA => 5,
+        DICTIONARY => 7,
+        DATA_V2 => 8,
+        other => return Err(format!("it is of the unknown type {other}")),
+    };
+    if of != Some(expected) {
+        return Err("its header is not that of its type".to_owned());
+    }
     page.header = thrift.at as i64;
     Ok(page)
 }
 
-// Kinds of values.
+// Types of fields.
 const TRUE: u8 = 1;
 const FALSE: u8 = 2;
-const BYTE: u8 = 3;
-const I16: u8 = 4;
 const I32: u8 = 5;
 const I64: u8 = 6;
-const DOUBLE: u8 = 7;
 const BINARY: u8 = 8;
-const LIST: u8 = 9;
-const SET: u8 = 10;
 const STRUCT: u8 = 12;
+
+/// What reads a field, given its number and type.
+type Field<'f> = &'f mut dyn FnMut(&mut Thrift<'_>, i64, u8) -> Result<(), String>;
 
 /// Bytes in the compact protocol.
 struct Thrift<'a> {
@@ -153,9 +147,11 @@ impl Thrift<'_> {
         Err("its header has a number of more than 64 bits".to_owned())
     }
 
-    fn zigzag(&mut self) -> Result<i64, String> {
+    /// A number of 32 bits.
+    fn number(&mut self) -> Result<i64, String> {
         let value = self.varint()?;
-        Ok((value >> 1) as i64 ^ -((value & 1) as i64))
+        let number = (value >> 1) as i64 ^ -((value & 1) as i64);
+        i32::try_from(number).map(i64::from).map_err(|_| format!("its header has {number}, which is too large"))
     }
 
     fn forward(&mut self, bytes: u64) -> Result<(), String> {
@@ -165,55 +161,59 @@ impl Thrift<'_> {
         Ok(())
     }
 
-    /// Calls `each` with the number and kind of every field of a structure.
-    fn fields(
-        &mut self,
-        depth: u32,
-        each: &mut dyn FnMut(&mut Self, i64, u8) -> Result<(), String>,
-    ) -> Result<(), String> {
-        if depth == 0 {
-            return Err("its header is too deep".to_owned());
-        }
+    /// Calls `each` for every field of a structure.
+    fn fields(&mut self, each: Field<'_>) -> Result<(), String> {
         let mut id = 0i64;
         loop {
             let byte = self.byte()?;
-            if byte == 0 {
+            if byte & 0x0f == 0 {
                 return Ok(());
             }
-            id = match byte >> 4 {
-                0 => self.zigzag()?,
-                step => id.wrapping_add(i64::from(step)),
+            let next = match byte >> 4 {
+                0 => self.number()?,
+                step => id + i64::from(step),
             };
+            if next <= id || next > i64::from(i16::MAX) {
+                return Err(format!("field {next} of its header comes after field {id}"));
+            }
+            id = next;
             each(self, id, byte & 0x0f)?;
         }
     }
 
-    fn skip(&mut self, kind: u8, depth: u32) -> Result<(), String> {
+    /// Reads the structure for one kind of page: field 5 is of data pages, 7 of dictionaries, and 8
+    /// of the second version of data pages.
+    fn of_kind(&mut self, which: i64, page: &mut Page) -> Result<(), String> {
+        // The last of the numbers, and the fields of the encoding, a flag and statistics.
+        let (last, encoding, flag, statistics) = match which {
+            5 => (4, 2, 0, 5),
+            7 => (2, 2, 3, 0),
+            _ => (6, 4, 7, 8),
+        };
+        self.fields(&mut |thrift, id, kind| {
+            match (id, kind) {
+                (1, I32) => page.values = thrift.number()?,
+                (_, I32) if id == encoding => page.encoding = thrift.number()?,
+                (_, I32) if id <= last => drop(thrift.number()?),
+                (_, TRUE | FALSE) if id == flag => {}
+                (_, STRUCT) if id == statistics => thrift.fields(&mut Self::of_statistics)?,
+                _ => return Err(format!("field {id} of its header has the wrong type")),
+            }
+            Ok(())
+        })
+    }
+
+    /// Passes over a field of statistics.
+    fn of_statistics(thrift: &mut Thrift<'_>, _: i64, kind: u8) -> Result<(), String> {
         match kind {
-            // In a field, the kind is the value.
+            // The type is the value.
             TRUE | FALSE => Ok(()),
-            BYTE => self.forward(1),
-            I16 | I32 | I64 => self.varint().map(drop),
-            DOUBLE => self.forward(8),
+            I64 => thrift.varint().map(drop),
             BINARY => {
-                let bytes = self.varint()?;
-                self.forward(bytes)
+                let bytes = thrift.varint()?;
+                thrift.forward(bytes)
             }
-            LIST | SET => {
-                let byte = self.byte()?;
-                let count = if byte >> 4 == 15 { self.varint()? } else { u64::from(byte >> 4) };
-                let kind = byte & 0x0f;
-                for _ in 0..count {
-                    match kind {
-                        TRUE | FALSE => self.forward(1)?,
-                        _ if depth == 0 => return Err("its header is too deep".to_owned()),
-                        _ => self.skip(kind, depth - 1)?,
-                    }
-                }
-                Ok(())
-            }
-            STRUCT if depth > 0 => self.fields(depth, &mut |thrift, _, kind| thrift.skip(kind, depth - 1)),
-            _ => Err(format!("its header has an unknown value {kind}")),
+            _ => Err(format!("its statistics have a field of type {kind}")),
         }
     }
 }
@@ -222,36 +222,74 @@ impl Thrift<'_> {
 mod tests {
     use super::*;
 
-    /// A data page of 300 values, 1,000 bytes of which 400 are left: (5, 7, 9) are further fields.
-    const HEADER: [u8; 17] =
-        [0x15, 0x00, 0x15, 0xd0, 0x0f, 0x15, 0xa0, 0x06, 0x2c, 0x15, 0xd8, 0x04, 0x15, 0x00, 0x00, 0x00, 0xff];
+    /// A data page of 300 values, 1,000 bytes of which 400 are left, plain, without statistics.
+    const HEADER: [u8; 20] = [
+        0x15, 0x00, 0x15, 0xd0, 0x0f, 0x15, 0xa0, 0x06, 0x2c, 0x15, 0xd8, 0x04, 0x15, 0x00, 0x15, 0x06, 0x15, 0x06, 0,
+        0,
+    ];
+    /// A data page of the second version, of two texts by differences in 8 bytes.
+    const SECOND: [u8; 21] =
+        [0x15, 6, 0x15, 16, 0x15, 16, 0x5c, 0x15, 4, 0x15, 0, 0x15, 4, 0x15, 14, 0x15, 0, 0x15, 0, 0, 0];
+
+    fn data(encoding: i64) -> Page {
+        Page { kind: DATA, uncompressed: 1000, compressed: 400, values: 300, encoding, header: 20 }
+    }
 
     #[test]
     fn a_header_is_read_and_its_end_is_known() {
-        let page = Page { kind: DATA, uncompressed: 1000, compressed: 400, values: 300, encoding: 0, header: 16 };
-        assert_eq!(header(&HEADER), Ok(page));
-        // The encoding is the fourth field of a page of the second version.
-        let mut second = vec![0x15, 0x06, 0x15, 0x10, 0x15, 0x10, 0x5c];
-        second.extend([0x15, 0x04, 0x15, 0x00, 0x15, 0x04, 0x15, 0x0e, 0x00, 0x00]);
-        let page = Page { kind: DATA_V2, uncompressed: 8, compressed: 8, values: 2, encoding: 7, header: 17 };
-        assert_eq!(header(&second), Ok(page));
-        for length in 0..16 {
+        assert_eq!(header(&HEADER), Ok(data(0)));
+        assert_eq!(header(&[&HEADER[..], &[0xff; 9]].concat()), Ok(data(0)));
+        let page = Page { kind: DATA_V2, uncompressed: 8, compressed: 8, values: 2, encoding: 7, header: 21 };
+        assert_eq!(header(&SECOND), Ok(page));
+        // With a checksum, and with statistics: two texts and a count.
+        let whole =
+            [&HEADER[..8], &[0x15, 2, 0x1c], &HEADER[9..18], &[0x1c, 0x18, 1, 65, 0x18, 1, 66, 0x16, 0, 0, 0, 0]];
+        assert_eq!(header(&whole.concat()), Ok(Page { header: 32, ..data(0) }));
+        for length in 0..HEADER.len() {
             header(&HEADER[..length]).unwrap_err();
         }
     }
 
     #[test]
+    fn what_the_library_would_read_otherwise_is_refused() {
+        let with = |at: usize, bytes: &[u8]| [&SECOND[..at], bytes, &SECOND[at + bytes.len()..]].concat();
+        for (other, why) in [
+            // A double as the number of rows, and a structure as the number of values.
+            (with(11, &[0x17]), "field 3 of its header has the wrong type"),
+            (with(7, &[0x1c]), "field 1 of its header has the wrong type"),
+            // As a dictionary's header, it has a number where that has a flag.
+            (with(6, &[0x4c]), "field 3 of its header has the wrong type"),
+            // The header of a data page of the second version for one of the first.
+            (with(1, &[0]), "its header is not that of its type"),
+            (with(1, &[2]), "it is of the unknown type 1"),
+            // A field again, and one whose number has more than 16 bits.
+            (with(9, &[0x05, 0x02]), "field 1 of its header comes after field 1"),
+            ([&SECOND[..9], &[0x05, 0x88, 0x80, 8]].concat(), "field 65540 of its header comes after field 1"),
+            // An encoding of 2^32 + 7.
+            (
+                [&SECOND[..14], &[0x8e, 0x80, 0x80, 0x80, 0x20]].concat(),
+                "its header has 4294967303, which is too large",
+            ),
+        ] {
+            assert_eq!(header(&other), Err(why.to_owned()));
+        }
+        let twice = [&SECOND[..6], &[0x4c, 0x15, 2, 0x15, 0, 0, 0x1c], &SECOND[7..]].concat();
+        assert!(header(&twice).is_err(), "two headers of pages");
+    }
+
+    #[test]
     fn no_bytes_make_it_panic_or_go_on_forever() {
-        for at in 0..HEADER.len() {
-            for value in 0..=255 {
-                let mut bytes = HEADER;
-                bytes[at] = value;
-                drop(header(&bytes));
+        for whole in [&HEADER[..], &SECOND] {
+            for at in 0..whole.len() {
+                for value in 0..=255 {
+                    let mut bytes = whole.to_vec();
+                    bytes[at] = value;
+                    drop(header(&bytes));
+                }
             }
         }
-        // Lists in lists, structures in structures, and a list of 2^63 booleans.
-        drop(header(&[0x19; 4096]).unwrap_err());
+        // Structures in structures, and a text that is longer than the header.
         drop(header(&[0x1c; 4096]).unwrap_err());
-        drop(header(&[&[0x19, 0xf1][..], &[0xff; 9], &[0x01; 100]].concat()).unwrap_err());
+        drop(header(&[&HEADER[..18], &[0x1c, 0x18, 0xff, 0x7f]].concat()).unwrap_err());
     }
 }

@@ -59,11 +59,20 @@ pub const UPLOT_STYLE: &str = include_str!("../../../viewer/vendor/uplot-1.6.32/
 /// Its licence, MIT, which asks for its text where the library is.
 pub const UPLOT_LICENCE: &str = include_str!("../../../viewer/vendor/uplot-1.6.32/LICENSE");
 
-/// All modules as one script, without imports, as all names share its scope.
+/// All modules as one script, without imports, as all names share its scope, and without lines of
+/// comments, as every page carries it.
 pub fn script(modules: Modules) -> String {
     let mut script = String::new();
     for (_, module) in modules {
+        let mut in_comment = false;
         for line in module.lines().filter(|line| !line.starts_with("import ")) {
+            let text = line.trim_start();
+            in_comment |= text.starts_with("/*");
+            let is_comment = in_comment || text.starts_with("//");
+            in_comment &= !text.contains("*/");
+            if is_comment {
+                continue;
+            }
             script.push_str(line.strip_prefix("export ").unwrap_or(line));
             script.push('\n');
         }
@@ -109,6 +118,15 @@ mod tests {
             }
             assert!(names.len() > modules.len());
         }
+    }
+
+    #[test]
+    fn scripts_have_all_lines_of_code_and_no_lines_of_comments() {
+        let modules: Modules = &[(
+            "a.js",
+            "import { b } from \"./b.js\";\n// One.\n/**\n * Two.\n */\nexport const a = 1; // c\n\n  /* Three. */\n  a * b;\n",
+        )];
+        assert_eq!(script(modules), "const a = 1; // c\n\n  a * b;\n");
     }
 
     #[test]

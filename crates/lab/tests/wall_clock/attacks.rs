@@ -26,7 +26,7 @@ fn holds(name: &str) {
         }
         assert!(finding.machine_was_late, "{}", finding.after);
     }
-    println!("not judged: the machine was late");
+    panic!("{name}: frames in foreign slots all of {MOST} times");
 }
 
 macro_rules! attacks {

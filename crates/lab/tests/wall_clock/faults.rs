@@ -27,7 +27,7 @@ fn costs_no_byte(name: &str) {
         }
         assert!(round.lag_ms > round.late_ms.max(GUARD.as_secs_f64() * 1e3), "{round:?}");
     }
-    println!("not judged: the machine was late");
+    panic!("frames in foreign slots in all of {MOST} rounds");
 }
 
 #[test]

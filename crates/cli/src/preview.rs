@@ -205,27 +205,29 @@ fn radios(scenario: &Scenario) -> Vec<String> {
     all
 }
 
-/// The rates of air links: of those without a trace by MCS, and the range of those with one.
-fn rates(radio: &RadioSpec) -> Vec<String> {
+/// The rates of air links: by MCS for links without a trace, and the highest one for links with a
+/// trace.
+fn rates(radio: &RadioSpec) -> Option<String> {
     let (traced, fixed): (Vec<_>, Vec<_>) = radio.link.iter().partition(|l| l.trace.is_some());
     let mut by_mcs = BTreeMap::<Rate, (&str, u64)>::new();
     for mcs in fixed.iter().filter_map(|l| radio.mcs(l).ok()) {
         by_mcs.entry(mcs.rate()).or_insert((mcs.name(), 0)).1 += 1;
     }
-    let one = |(rate, (mcs, n)): (&Rate, &(&str, u64))| format!("{n} at MCS {mcs}, {rate}");
+    // A rate as 4504.5 Mb/s is written in kb/s otherwise.
+    let mbps = |rate: Rate| format!("{} Mb/s", rate.as_bps() as f64 / 1e6);
+    let one = |(rate, (mcs, n)): (&Rate, &(&str, u64))| format!("{n} at MCS {mcs}, {}", mbps(*rate));
     let mut all: Vec<String> = match by_mcs.len() {
         0..=4 => by_mcs.iter().map(one).collect(),
         _ => {
             let ends = [by_mcs.first_key_value(), by_mcs.last_key_value()].map(|e| e.expect("not empty"));
             let [(slow, (low, _)), (fast, (high, _))] = ends;
-            vec![format!("{} at MCS {low} to {high}, {slow} to {fast}", fixed.len())]
+            vec![format!("{} at MCS {low} to {high}, {} to {}", fixed.len(), mbps(*slow), mbps(*fast))]
         }
     };
     if let Some(most) = traced.iter().filter_map(|l| radio.most(l)).max() {
-        all.push(format!("{} by a trace, up to {most}", traced.len()));
+        all.push(format!("{} by a trace, up to {}", traced.len(), mbps(most)));
     }
-    let rates = (!all.is_empty()).then(|| format!("rates: {}; before headers, waits and answers", all.join("; ")));
-    rates.into_iter().collect()
+    (!all.is_empty()).then(|| format!("rates: {}; without headers, waits and answers", all.join("; ")))
 }
 
 /// Estimates the number of data frames that the hosts send in one run.

@@ -127,8 +127,8 @@ impl Checked {
             self.value(&at("nodes"), wrong, &allowed);
         } else if link.share.is_none() && RadioSpec::wire(link, fabric).is_none() {
             let message = format!("no wire between nodes {a} and {b}: expected one that the link replaces");
-            let help = "set `share` to add the link to the wires; or add a wire between the two switches to a `graph`, \
-                        of which nothing but its place and its delay remains";
+            let help = "set `share` to add the link to the wires, or list the wire in `topology.graph`: its rate does \
+                        not matter";
             self.conflict(key, &message, Some(help));
         } else if link.share.is_some() && ![a, b].iter().all(|&n| has_hosts(fabric, NodeId(n))) {
             self.conflict(key, "a share between switches without hosts: expected hosts under both ends", None);

@@ -583,6 +583,8 @@ fn radios() {
     ] {
         a.with(RADIO, link, wrong);
     }
+    let wires = "switches = 2, links = [{ nodes = [0, 2] }, { nodes = [1, 3] }, { nodes = [2, 3] }]";
+    a.with(RADIO, wires, &wires.replace("2, links", "3, links").replace("[2, 3]", "[2, 4] }, { nodes = [4, 3]"));
     a.with(RADIO, "access = \"planned\"", "access = \"dfc\"");
     a.with(RADIO, "access = \"planned\"", "access = \"dcf\"");
     a.with(RADIO, "retries = 0", "retries = 0, antenna = \"narow_beam\"");

@@ -13,7 +13,7 @@ pub const MOST_SLICES: u32 = 65_535;
 /// The largest size of a table in bytes: 1 GiB.
 pub const MOST_TABLE_BYTES: u64 = 1 << 30;
 
-/// A reason why there is no schedule of a rotor network, or no table for it.
+/// An error of a rotor schedule, or of a table that is computed from one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RotorError {
     /// A number is zero, too small or too large.
@@ -122,7 +122,7 @@ pub(super) fn within(what: &'static str, found: u64, least: u64, most: u64) -> R
     if (least..=most).contains(&found) { Ok(()) } else { Err(RotorError::Number { what, found, least, most }) }
 }
 
-/// Checks that a table of so many entries of one size fits, and returns its bytes.
+/// Checks the size of a table with these dimensions and this entry size, and returns it in bytes.
 pub(super) fn table(what: &'static str, entries: &[u64], size: u64) -> Result<u64, RotorError> {
     let bytes = entries.iter().fold(size, |bytes, &n| bytes.saturating_mul(n));
     if bytes <= MOST_TABLE_BYTES { Ok(bytes) } else { Err(RotorError::Table { what, bytes, most: MOST_TABLE_BYTES }) }

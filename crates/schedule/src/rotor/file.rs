@@ -17,7 +17,7 @@ const QUOTED: usize = 20;
 /// A reason why a text is not a schedule. Lines and columns count from 1, columns in characters.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScheduleFileError {
-    /// There is no row.
+    /// The text has no row.
     #[error("no row with integers: expected one for each slice")]
     Empty,
     /// The first row does not have the same number of uplinks for each rack.
@@ -85,7 +85,7 @@ pub enum ScheduleFileError {
 
 /// Reads a schedule file for racks with this many uplinks. The length of the rows gives the number
 /// of racks. Uplink p of every rack leads to rotor switch p, so a circuit ends at the same uplink
-/// as it starts. An entry with the number of its own rack is no circuit.
+/// as it starts. An entry with the number of its own rack means no circuit, as -1 does.
 ///
 /// # Errors
 /// Names the first line and column with an error. No text makes it panic.

@@ -58,7 +58,7 @@ pub struct Hop {
 
 /// A routing with its table for one schedule.
 pub trait Routing: Send + Sync {
-    /// The packet's next hop; `None` at its destination, and if there is no path.
+    /// The packet's next hop; `None` at its destination or without a path.
     ///
     /// # Panics
     /// If the rack or the destination does not exist.

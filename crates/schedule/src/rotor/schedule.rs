@@ -78,8 +78,7 @@ impl RotorSchedule {
     /// slices p, p + u, p + 2 u and so on.
     ///
     /// # Errors
-    /// Fails if there are no matchings, if there are more uplinks than matchings, or as
-    /// [`new`](Self::new) does.
+    /// Fails without matchings, with more uplinks than matchings, or as [`new`](Self::new) does.
     pub fn spread(matchings: &[RackMatching], uplinks: u32, stepping: Stepping) -> Result<Self, RotorError> {
         within("matchings", matchings.len() as u64, 1, u64::from(MOST_RACKS))?;
         within("uplinks", u64::from(uplinks), 1, u64::from(MOST_UPLINKS).min(matchings.len() as u64))?;

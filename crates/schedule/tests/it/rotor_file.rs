@@ -30,7 +30,7 @@ fn a_small_file_is_read() {
     let row = |slice| (0..4).map(|rack| schedule.destination(slice, rack, 0)).collect::<Vec<_>>();
     assert_eq!(row(0), [Some(1), Some(0), Some(3), Some(2)]);
     assert_eq!(row(1), [Some(2), Some(3), Some(0), Some(1)]);
-    // A circuit to itself is no circuit.
+    // A rack that lists itself has no circuit.
     assert_eq!(row(2), [None, None, Some(3), Some(2)]);
     let schedule = parse_schedule("1 2 0 -1 -1 0", 2).unwrap();
     assert_eq!(schedule.circuits(0, 0).collect::<Vec<_>>(), [(0, 1), (1, 2)]);

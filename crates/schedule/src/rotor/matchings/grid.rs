@@ -12,8 +12,8 @@ const MOST_DIMENSIONS: u64 = 14;
 /// The number of racks along each dimension: the root of the number of racks.
 ///
 /// # Errors
-/// Fails if the number of racks or of dimensions is out of range, or if there is no such integer of
-/// at least 2.
+/// Fails if the number of racks or of dimensions is out of range, or if the root is not an integer
+/// of at least 2.
 pub fn side(racks: u32, dimensions: u32) -> Result<u32, RotorError> {
     check_racks(u64::from(racks))?;
     within("dimensions", u64::from(dimensions), 1, MOST_DIMENSIONS)?;

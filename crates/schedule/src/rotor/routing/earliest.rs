@@ -89,8 +89,8 @@ impl Earliest {
         latencies
     }
 
-    /// The packet's next hop if it may take so many more hops. If that is too few for any path, it
-    /// takes the limit of the table. The hop's progress is the number of hops then left.
+    /// The packet's next hop on a path of at most `hops` hops. If no path is that short, the limit
+    /// of the table applies. The hop's progress is the number of hops then left.
     pub(super) fn next_hop(&self, packet: &Position, hops: u32) -> Option<Hop> {
         let (n, s) = (self.schedule.racks(), self.schedule.slices());
         assert!(packet.rack < n && packet.destination < n, "racks {} and {} of {n}", packet.rack, packet.destination);

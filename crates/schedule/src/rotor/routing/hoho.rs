@@ -8,7 +8,7 @@ use super::{Hop, Position, Routing};
 use crate::rotor::{RotorError, RotorSchedule};
 use std::sync::Arc;
 
-/// The path that arrives in the earliest slice, of all those with at most so many hops.
+/// Of all paths within a limit on hops, the one that arrives in the earliest slice.
 ///
 /// A limit of one hop is direct routing. Several circuits of one slice may be used one after the
 /// other. The hops left travel with the packet; a late packet that cannot arrive with those left

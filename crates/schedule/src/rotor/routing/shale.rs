@@ -15,7 +15,7 @@ use timeplane_model::mix64;
 /// In each of the first h steps the packet goes to a random place in one dimension, the present
 /// place included. The intermediate rack is thus any rack with the same chance. The dimension of
 /// the source's next circuit is the first one, and the others follow in turn; so do the direct
-/// steps. Steps that change nothing are no hops. A packet that comes by its destination stays
+/// steps. A step that keeps the rack costs no hop. A packet that meets its destination early stays
 /// there.
 ///
 /// With n racks along each dimension and one uplink, every demand that overloads no rack gets a

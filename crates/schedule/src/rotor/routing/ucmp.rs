@@ -55,7 +55,7 @@ impl UcmpParameters {
             + u128::from(1000 - self.alpha_permille.min(1000)) * u128::from(hops) * bucket
     }
 
-    /// The bucket of a flow that has sent so many bytes.
+    /// The bucket of a flow of this age, in bytes sent.
     fn bucket(&self, age: Bytes) -> usize {
         self.buckets.partition_point(|&bound| bound <= age).min(self.buckets.len() - 1)
     }

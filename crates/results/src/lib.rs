@@ -21,6 +21,7 @@
 mod digests;
 mod distribution;
 mod error;
+mod footer;
 mod guard;
 mod human;
 #[expect(clippy::disallowed_methods, reason = "it tidies results")]
@@ -39,6 +40,7 @@ mod student;
 mod summary;
 mod table_file;
 pub mod tables;
+mod thrift;
 pub mod timeline;
 
 pub use digests::CheckedRuns;
@@ -53,7 +55,7 @@ pub use store::{FORMAT, Manifest, ManifestRun, PartialRun, RunKeys, Store, place
 pub use summary::{
     ControlTotals, Counts, RunFacts, RunSummary, Summarizer, Tally, WindowSummary, summary_batch, swept_numbers,
 };
-pub use table_file::{TableFile, TableRows, check_pages};
+pub use table_file::{TableFile, TableRows, check_footer, check_pages};
 pub use tables::{
     AirRow, CoflowRow, CollectiveRow, ControlRow, DropRow, FlowRow, LatencyRow, LinkRow, QueueRow, RateRow,
     ReceivedRow, RoundTripsRow, Row, RttRow, SignalRow, SlotRow, StepRow, TcpRow,

@@ -1,7 +1,7 @@
 //! The headers of a Parquet column's pages, which the library believes: it takes as much memory as
-//! they say. They are Thrift structures in the compact protocol, see the file `parquet.thrift` of
-//! the Apache Parquet format.
+//! they say. See `PageHeader` in the file `parquet.thrift` of the Apache Parquet format.
 
+use crate::thrift::{BINARY, FALSE, I32, I64, STRUCT, TRUE, Thrift};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
@@ -80,7 +80,7 @@ fn read(mut file: &File, at: i64, end: i64) -> Result<Page, String> {
 /// Reads a header strictly: fields in order, each of its kind, and the header of one kind of page.
 /// The library is lax with all of these, and would read other values than this program checks.
 fn header(bytes: &[u8]) -> Result<Page, String> {
-    let mut thrift = Thrift { bytes, at: 0 };
+    let mut thrift = Thrift::new(bytes, "header");
     let mut page = Page { kind: -1, ..Page::default() };
     let mut of = None;
     thrift.fields(&mut |thrift, id, kind| {
@@ -111,76 +111,7 @@ fn header(bytes: &[u8]) -> Result<Page, String> {
     Ok(page)
 }
 
-// Types of fields.
-const TRUE: u8 = 1;
-const FALSE: u8 = 2;
-const I32: u8 = 5;
-const I64: u8 = 6;
-const BINARY: u8 = 8;
-const STRUCT: u8 = 12;
-
-/// What reads a field, given its number and type.
-type Field<'f> = &'f mut dyn FnMut(&mut Thrift<'_>, i64, u8) -> Result<(), String>;
-
-/// Bytes in the compact protocol.
-struct Thrift<'a> {
-    bytes: &'a [u8],
-    at: usize,
-}
-
 impl Thrift<'_> {
-    fn byte(&mut self) -> Result<u8, String> {
-        let byte = *self.bytes.get(self.at).ok_or("its header is too long")?;
-        self.at += 1;
-        Ok(byte)
-    }
-
-    fn varint(&mut self) -> Result<u64, String> {
-        let mut value = 0u64;
-        for shift in (0..64).step_by(7) {
-            let byte = self.byte()?;
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                return Ok(value);
-            }
-        }
-        Err("its header has a number of more than 64 bits".to_owned())
-    }
-
-    /// A number of 32 bits.
-    fn number(&mut self) -> Result<i64, String> {
-        let value = self.varint()?;
-        let number = (value >> 1) as i64 ^ -((value & 1) as i64);
-        i32::try_from(number).map(i64::from).map_err(|_| format!("its header has {number}, which is too large"))
-    }
-
-    fn forward(&mut self, bytes: u64) -> Result<(), String> {
-        let left = self.bytes.len() - self.at;
-        let bytes = usize::try_from(bytes).ok().filter(|b| *b <= left).ok_or("its header is too long")?;
-        self.at += bytes;
-        Ok(())
-    }
-
-    /// Calls `each` for every field of a structure.
-    fn fields(&mut self, each: Field<'_>) -> Result<(), String> {
-        let mut id = 0i64;
-        loop {
-            let byte = self.byte()?;
-            if byte & 0x0f == 0 {
-                return Ok(());
-            }
-            let next = match byte >> 4 {
-                0 => self.number()?,
-                step => id + i64::from(step),
-            };
-            if next <= id || next > i64::from(i16::MAX) {
-                return Err(format!("field {next} of its header comes after field {id}"));
-            }
-            id = next;
-            each(self, id, byte & 0x0f)?;
-        }
-    }
-
     /// Reads the structure for one kind of page: field 5 is of data pages, 7 of dictionaries, and 8
     /// of the second version of data pages.
     fn of_kind(&mut self, which: i64, page: &mut Page) -> Result<(), String> {

@@ -5,6 +5,7 @@
 //! read files by themselves. So sizes and counts are checked against the file's length before
 //! memory is taken for them, and a panic of the library becomes an error.
 
+use crate::footer;
 use crate::guard::guarded;
 use crate::page_headers;
 use crate::recorder::ROW_GROUP_ROWS;
@@ -32,6 +33,9 @@ impl TableFile {
     pub fn open(path: &Path) -> std::io::Result<Result<Self, String>> {
         let file = File::open(path)?;
         let bytes = file.metadata()?.len();
+        if let Err(e) = footer::check(&file, bytes)? {
+            return Ok(Err(e));
+        }
         let second = file.try_clone()?;
         let builder = guarded(|| ParquetRecordBatchReaderBuilder::try_new(second).map_err(|e| e.to_string()));
         Ok(builder.and_then(|builder| {
@@ -118,6 +122,16 @@ impl Iterator for TableRows {
             Err(e) => Some(Err(e)),
         }
     }
+}
+
+/// Checks the footer of a Parquet file before the library reads it: an unknown field in a few bytes
+/// can cost it minutes. The error is a part of a sentence, without the file's name.
+///
+/// # Errors
+/// What is wrong with the footer, or an error of the file system.
+pub fn check_footer(file: &File) -> Result<(), String> {
+    let checked = file.metadata().and_then(|m| footer::check(file, m.len()));
+    checked.map_err(|e| e.to_string())?
 }
 
 /// Checks the headers of the pages of those columns that are read, as the library believes them: a

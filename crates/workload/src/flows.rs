@@ -14,7 +14,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use timeplane_model::{Bytes, CoflowId, Duration, Fabric, HostId};
-use timeplane_results::check_pages;
+use timeplane_results::{check_footer, check_pages};
 use timeplane_scenario::FlowList;
 
 /// The columns of a flow list; the first four are required.
@@ -162,6 +162,7 @@ impl Reader<'_> {
         let input = self.input;
         let bad = |e: &dyn std::fmt::Display| input.file_error(e.to_string(), "the file must be Parquet");
         let file = File::open(path).map_err(|source| WorkloadError::Read { path: path.to_owned(), source })?;
+        check_footer(&file).map_err(|e| bad(&e))?;
         let second = file.try_clone().map_err(|e| bad(&e))?;
         let builder = ParquetRecordBatchReaderBuilder::try_new(second).map_err(|e| bad(&e))?;
         let schema = builder.schema().clone();

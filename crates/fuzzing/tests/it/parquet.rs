@@ -10,6 +10,7 @@ use parquet::file::properties::{WriterProperties, WriterVersion};
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
+use timeplane_results::TableFile;
 
 fn written(batch: &RecordBatch, properties: WriterProperties) -> Vec<u8> {
     let mut content = Vec::new();
@@ -73,5 +74,5 @@ pub fn forms_of(path: &Path) -> Vec<Vec<u8>> {
 
 /// Whether the first step, which reads the file's metadata, refuses a file.
 pub fn is_refused(path: &Path) -> bool {
-    File::open(path).map_or(true, |file| ParquetRecordBatchReaderBuilder::try_new(file).is_err())
+    !matches!(TableFile::open(path), Ok(Ok(_)))
 }

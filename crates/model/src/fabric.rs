@@ -262,6 +262,8 @@ pub struct Fabric {
     has_hosts: Vec<bool>,
     /// The switch whose ports a controller joins, which no route crosses.
     circuit_switch: Option<NodeId>,
+    /// How many of the last switches are rotor switches.
+    pub(crate) rotors: u32,
     /// Per (switch, group): position and number of its candidates in `sets`.
     table: Vec<(u32, u32)>,
     sets: Vec<LinkId>,
@@ -324,6 +326,7 @@ impl Fabric {
             groups: 0,
             has_hosts: vec![],
             circuit_switch,
+            rotors: 0,
             table: vec![],
             sets: vec![],
             dead: vec![],
@@ -354,6 +357,7 @@ impl Fabric {
             uplink: self.uplink.clone(),
             hosts: self.hosts,
             circuit_switch: self.circuit_switch,
+            rotors: self.rotors,
         };
         for link in dead {
             fabric.dead[link.index()] = true;

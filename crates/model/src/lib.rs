@@ -18,6 +18,7 @@ mod names;
 mod parts;
 mod plan;
 mod printable;
+mod rotor;
 mod text;
 mod topology;
 mod units;

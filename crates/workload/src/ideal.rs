@@ -33,20 +33,26 @@ impl IdealPath {
         let mut next = fabric.uplink(source);
         loop {
             let link = fabric.link(next);
-            let switch = fabric.switch(link.to);
             let bps = link.spec.rate.as_bps();
+            // Light crosses a rotor switch, so its two wires are one hop.
+            let beyond = fabric.is_rotor(link.to).then(|| fabric.next_link(link.to, destination, hash));
+            let (to, light) = beyond.map_or((link.to, Duration::ZERO), |l| {
+                let beyond = fabric.link(l);
+                (beyond.to, beyond.spec.propagation)
+            });
+            let switch = fabric.switch(to);
             self.hops.push(Hop {
                 ps_per_byte: if 8_000_000_000_000 % bps == 0 { (8_000_000_000_000 / bps) as i64 } else { 0 },
                 rate: link.spec.rate,
                 framing: link.spec.framing,
-                lag: link.spec.propagation.as_ps() + switch.map_or(0, |s| s.latency.as_ps()),
+                lag: (link.spec.propagation + light).as_ps() + switch.map_or(0, |s| s.latency.as_ps()),
                 cut_through: switch.is_some_and(|s| s.forwarding == Forwarding::CutThrough),
                 free: 0,
             });
-            if link.to == destination.node() {
+            if to == destination.node() {
                 return;
             }
-            next = fabric.next_link(link.to, destination, hash);
+            next = fabric.next_link(to, destination, hash);
         }
     }
 
@@ -128,6 +134,15 @@ mod tests {
         // top of the first two.
         assert_eq!(path.completion([(1498, 3)]), Duration::from_us(3 * 12 + 12 + 2));
         assert_eq!(path.completion([(1498, 2), (623, 1)]), Duration::from_us(2 * 12 + 12 + 2 + 5));
+    }
+
+    #[test]
+    fn light_crosses_a_rotor_switch_without_a_line_time() {
+        let f = Fabric::rotor(3, 1, 2, Switch::default(), spec(Rate::gbps(1)), spec(Rate::gbps(2))).unwrap();
+        let mut path = IdealPath::default();
+        path.find(&f, HostId(0), HostId(2), 7);
+        // Lines of 12, 6 and 12 us, and four wires of 1 us.
+        assert_eq!(path.completion([(1498, 1)]), Duration::from_us(12 + 6 + 12 + 4));
     }
 
     proptest! {

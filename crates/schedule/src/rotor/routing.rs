@@ -8,6 +8,7 @@
 //! present slice costs none, so several hops fit into a slice. A rack that has to keep slices apart
 //! (for propagation or queues) asks for a later slice.
 
+mod choice;
 mod direct;
 mod earliest;
 mod hoho;
@@ -17,6 +18,7 @@ mod shortest;
 mod ucmp;
 mod vlb;
 
+pub use choice::RotorRouting;
 pub use direct::Direct;
 pub use hoho::Hoho;
 pub use shale::Shale;

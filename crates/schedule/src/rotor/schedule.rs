@@ -4,11 +4,14 @@
 
 use super::error::{MOST_RACKS, MOST_SLICES, MOST_UPLINKS, RotorError, table, within};
 use super::matchings::RackMatching;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 
 /// When the rotor switches show their next matching.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Stepping {
     /// All at the start of every slice, as in RotorNet (SIGCOMM 2017) and Shale (SIGCOMM 2024).
     #[default]
@@ -98,6 +101,28 @@ impl RotorSchedule {
         };
         let row = |slice: usize| (0..switches).map(|s| place(step(slice, s), s)).collect();
         Self::new(&(0..slices).map(row).collect::<Vec<_>>())
+    }
+
+    /// The same schedule without the circuits that start or end at an uplink that is `dead`, given
+    /// as (rack, uplink).
+    #[must_use]
+    pub fn without(&self, dead: impl Fn(u32, u32) -> bool) -> Self {
+        let racks = self.racks as usize;
+        let cells = self.shown.len();
+        let (mut matchings, mut shown) = (Vec::with_capacity(cells * racks), Vec::with_capacity(cells));
+        let mut known: BTreeMap<Vec<u16>, u32> = BTreeMap::new();
+        for (slice, uplink) in (0..self.slices).flat_map(|s| (0..self.uplinks).map(move |p| (s, p))) {
+            let left = |(rack, &to): (u32, &u16)| {
+                if dead(rack, uplink) || dead(u32::from(to), uplink) { rack as u16 } else { to }
+            };
+            let table: Vec<u16> = (0..).zip(self.table(slice, uplink)).map(left).collect();
+            let number = known.len() as u32;
+            shown.push(*known.entry(table.clone()).or_insert(number));
+            if known.len() as u32 > number {
+                matchings.extend(table);
+            }
+        }
+        Self { matchings, shown, ..*self }
     }
 
     /// Number of racks.

@@ -38,11 +38,20 @@ impl Shale {
     /// Fails if the racks form no grid, if such racks never meet, or if the table would be too
     /// large.
     pub fn new(schedule: &Arc<RotorSchedule>, dimensions: u32) -> Result<Self, RotorError> {
-        let side = side(schedule.racks(), dimensions)?;
-        let (meetings, schedule) = (Meetings::new(schedule)?, Arc::clone(schedule));
-        let shale = Self { schedule, meetings, dimensions, side };
+        let shale = Self::over_part(schedule, dimensions)?;
         shale.check_neighbors()?;
         Ok(shale)
+    }
+
+    /// As [`new`](Self::new), for a schedule that has lost circuits: a packet that needs one of
+    /// them has no path.
+    ///
+    /// # Errors
+    /// Fails if the racks form no grid, or if the table would be too large.
+    pub fn over_part(schedule: &Arc<RotorSchedule>, dimensions: u32) -> Result<Self, RotorError> {
+        let side = side(schedule.racks(), dimensions)?;
+        let (meetings, schedule) = (Meetings::new(schedule)?, Arc::clone(schedule));
+        Ok(Self { schedule, meetings, dimensions, side })
     }
 
     fn check_neighbors(&self) -> Result<(), RotorError> {

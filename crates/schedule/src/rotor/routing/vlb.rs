@@ -7,11 +7,14 @@ use super::meetings::Meetings;
 use super::{Hop, Position, Routing};
 use crate::rotor::numbers::below;
 use crate::rotor::{RotorError, RotorSchedule};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use timeplane_model::mix64;
 
 /// How the first hop is chosen among the circuits of a slice.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Spread {
     /// At random, by the packet's [`Position::draw`].
     #[default]
@@ -39,6 +42,15 @@ impl Vlb {
     /// Fails if some racks never meet, or if the table would be too large.
     pub fn new(schedule: &Arc<RotorSchedule>, spread: Spread) -> Result<Self, RotorError> {
         schedule.check_all_meet()?;
+        Self::over_part(schedule, spread)
+    }
+
+    /// As [`new`](Self::new), for a schedule that has lost circuits: racks that do not meet have no
+    /// second hop.
+    ///
+    /// # Errors
+    /// Fails if the table would be too large.
+    pub fn over_part(schedule: &Arc<RotorSchedule>, spread: Spread) -> Result<Self, RotorError> {
         Ok(Self { schedule: Arc::clone(schedule), meetings: Meetings::new(schedule)?, spread })
     }
 

@@ -1,0 +1,141 @@
+//! The routings over rotor switches that scenarios can name, with their parameters.
+//!
+//! To add one, write its file, its `mod` line and its variant here, and construct it in `build`.
+
+use super::{Direct, Hoho, Routing, Shale, Shortest, ShortestParameters, Spread, Ucmp, UcmpParameters, Vlb};
+use crate::rotor::{RotorError, RotorSchedule};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use strum::IntoStaticStr;
+use timeplane_model::{Bytes, Duration, Rate};
+
+/// Routing over rotor switches: the circuits that a packet takes, and when.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, IntoStaticStr)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[strum(serialize_all = "snake_case")]
+pub enum RotorRouting {
+    /// A packet waits for a circuit to its destination.
+    Direct {},
+    /// Valiant load balancing: over a rack that has a circuit now, then directly.
+    Vlb {
+        /// Choice of the first hop.
+        #[serde(default)]
+        spread: Spread,
+    },
+    /// RotorLB: hosts keep their packets until racks have agreed to send them directly or over one
+    /// other rack.
+    RotorLb {},
+    /// The fewest hops over circuits of the present slice, as Opera sends short flows.
+    Shortest {
+        /// Maximum number of shortest paths between two racks; Opera has 1 or 5.
+        #[serde(default = "one")]
+        paths: u32,
+        /// Leave out switches that change at the start of the slice.
+        #[serde(default = "yes")]
+        settled: bool,
+    },
+    /// The earliest arrival over a bounded number of hops (HOHO).
+    Hoho {
+        /// Maximum number of hops.
+        #[serde(default = "four")]
+        hops: u32,
+    },
+    /// Uniform cost of latency and hops, by the bytes that the flow has sent (UCMP).
+    Ucmp {
+        /// Maximum number of hops.
+        #[serde(default = "four")]
+        hops: u32,
+        /// Weight of latency, from 0 to 1; the rest is the weight of hops. The paper has 0.3, 0.5
+        /// and 0.7.
+        #[serde(default = "half")]
+        alpha: f64,
+        /// Upper bounds of the bytes sent, one for each bucket, in rising order.
+        #[serde(default = "buckets")]
+        buckets: Vec<Bytes>,
+    },
+    /// Random hops in all dimensions of a grid, then direct ones (Shale).
+    Shale {
+        /// Dimensions of the grid, as `matchings.grid` has them.
+        dimensions: u32,
+    },
+}
+
+const fn one() -> u32 {
+    1
+}
+const fn four() -> u32 {
+    4
+}
+const fn yes() -> bool {
+    true
+}
+const fn half() -> f64 {
+    0.5
+}
+fn buckets() -> Vec<Bytes> {
+    vec![Bytes::kb(10), Bytes::kb(100), Bytes::mb(1), Bytes::mb(15)]
+}
+
+impl RotorRouting {
+    /// The name in a scenario.
+    pub fn name(&self) -> &'static str {
+        self.into()
+    }
+
+    /// Whether hosts keep packets until their racks grant them a circuit.
+    pub fn is_granted(&self) -> bool {
+        matches!(self, Self::RotorLb {})
+    }
+
+    /// Whether each packet makes a random choice of its own, whatever its flow does.
+    pub fn draws_per_packet(&self) -> bool {
+        matches!(self, Self::Vlb { .. } | Self::Shale { .. })
+    }
+
+    /// Computes the tables for a schedule of slices of this length, over circuits of this rate.
+    /// RotorLB has the tables of direct routing, for what racks relay.
+    ///
+    /// # Errors
+    /// Fails if a parameter is out of range, if racks never meet that have to, or if a table would
+    /// be too large.
+    pub fn build(
+        &self,
+        schedule: &Arc<RotorSchedule>,
+        slice: Duration,
+        rate: Rate,
+    ) -> Result<Box<dyn Routing>, RotorError> {
+        match self {
+            Self::Direct {} | Self::Vlb { .. } | Self::RotorLb {} => schedule.check_all_meet()?,
+            Self::Shale { dimensions } => return Ok(Box::new(Shale::new(schedule, *dimensions)?)),
+            Self::Shortest { .. } | Self::Hoho { .. } | Self::Ucmp { .. } => {}
+        }
+        self.over_part(schedule, slice, rate)
+    }
+
+    /// As [`build`](Self::build), for a schedule that has lost circuits: racks may not meet.
+    ///
+    /// # Errors
+    /// Fails if a parameter is out of range, or if a table would be too large.
+    pub fn over_part(
+        &self,
+        schedule: &Arc<RotorSchedule>,
+        slice: Duration,
+        rate: Rate,
+    ) -> Result<Box<dyn Routing>, RotorError> {
+        Ok(match self {
+            Self::Direct {} | Self::RotorLb {} => Box::new(Direct::new(schedule)?),
+            Self::Vlb { spread } => Box::new(Vlb::over_part(schedule, *spread)?),
+            Self::Shortest { paths, settled } => {
+                Box::new(Shortest::new(schedule, ShortestParameters { paths: *paths, settled: *settled })?)
+            }
+            Self::Hoho { hops } => Box::new(Hoho::new(schedule, *hops)?),
+            Self::Ucmp { hops, alpha, buckets } => {
+                let alpha_permille = (alpha.clamp(0.0, 1.0) * 1000.0).round() as u32;
+                let parameters = UcmpParameters { hops: *hops, alpha_permille, buckets: buckets.clone(), rate, slice };
+                Box::new(Ucmp::new(schedule, parameters)?)
+            }
+            Self::Shale { dimensions } => Box::new(Shale::over_part(schedule, *dimensions)?),
+        })
+    }
+}

@@ -78,6 +78,7 @@ impl LinkCounts {
                         busy_ps: link.spec.rate.time_for(Bytes::new(wire)).as_ps(),
                         // A virtual link has no queue.
                         max_queue_bytes: 0,
+                        late_packets: 0,
                     }
                 })
                 .collect::<Vec<_>>()

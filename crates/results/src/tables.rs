@@ -390,6 +390,9 @@ tables! {
         busy_ps: i64,
         /// The longest queue in front of it, in wire bytes.
         max_queue_bytes: u64,
+        /// Packets that a rack held for the link's circuit when that ended, and kept; 0 of other
+        /// links than those to rotor switches.
+        late_packets: u64,
     }
 
     /// Latency: packets by the time that they spent in the network, from their first bit on the

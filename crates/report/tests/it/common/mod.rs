@@ -102,6 +102,7 @@ pub fn results(root: &Path, hosts: u32, slots: u32) -> Folder {
                 sent_bytes: numbers.next(1 << 28),
                 busy_ps: end / 2 + numbers.next(end as u64 / 2) as i64,
                 max_queue_bytes: numbers.next(1 << 17),
+                late_packets: 0,
             });
         }
         for destination in (0..hosts).filter(|d| *d != host) {

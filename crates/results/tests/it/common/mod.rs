@@ -155,6 +155,7 @@ pub fn record(recorder: &mut Recorder, n: u32) {
             sent_bytes: 3,
             busy_ps: 4,
             max_queue_bytes: 5,
+            late_packets: 0,
         });
     }
 }

@@ -30,6 +30,8 @@ __all__ = [
     "Arrivals",
     "BackgroundSpec",
     "Buffer",
+    "Bulk",
+    "BulkBy",
     "Bytes",
     "Cdf",
     "Chakra",
@@ -55,6 +57,7 @@ __all__ = [
     "DarkTime",
     "Datagrams",
     "DelayedAck",
+    "Direct",
     "Discipline",
     "DropTail",
     "Duration",
@@ -80,7 +83,9 @@ __all__ = [
     "Framing",
     "Graph",
     "GraphLink",
+    "GridMatchings",
     "HandoverSpec",
+    "Hoho",
     "Horizon",
     "HostLatency",
     "HostSpec",
@@ -90,12 +95,14 @@ __all__ = [
     "Incast",
     "Interfaces",
     "Interference",
+    "Late",
     "LatencyFrom",
     "LatencyTimes",
     "LeafSpine",
     "Limit",
     "LinkTraceSpec",
     "MacName",
+    "Matchings",
     "Matrix",
     "MoreRacks",
     "Nic",
@@ -121,6 +128,7 @@ __all__ = [
     "QueuedSpec",
     "RadioLink",
     "RadioSpec",
+    "RandomMatchings",
     "Rate",
     "RateEstimator",
     "RateNormalizer",
@@ -132,11 +140,18 @@ __all__ = [
     "Record",
     "Retune",
     "RoomName",
+    "Rotor",
+    "RotorLb",
+    "RotorRoutes",
+    "RotorRouting",
     "Rows",
     "RtoRule",
     "Scenario",
+    "ScheduleFile",
     "Scheme",
+    "Shale",
     "Shared",
+    "Shortest",
     "Shuffle",
     "SignalSpec",
     "Simai",
@@ -144,7 +159,9 @@ __all__ = [
     "Sizes",
     "SlotFill",
     "SlotMetric",
+    "Spread",
     "StandbySpec",
+    "Stepping",
     "Stride",
     "Switch",
     "Tcp",
@@ -157,6 +174,8 @@ __all__ = [
     "Trained",
     "Transport",
     "Tree",
+    "Ucmp",
+    "Vlb",
     "Window",
     "Wires",
     "Workload",
@@ -284,6 +303,95 @@ class Hybrid(Values):
     """
 
 
+#: When the rotor switches show their next matching.
+#:
+#: - ``"together"``: All at the start of every slice, as in RotorNet (SIGCOMM 2017) and Shale
+#:   (SIGCOMM 2024).
+#: - ``"staggered"``: One switch in each slice, in turn, so that each holds its matching for as many
+#:   slices as there are switches. This is Opera (NSDI 2020): while one switch changes, the others
+#:   connect the racks.
+Stepping: TypeAlias = Literal["together", "staggered"]
+
+
+@dataclass(kw_only=True)
+class RandomMatchings(Values):
+    """The same at random, lifted from a smaller graph (Opera)."""
+
+    _key: ClassVar[str] = "random"
+
+    factor: int = 2
+    """Racks that replace one of the small graph; a divisor of the number of racks. With at least 2, a
+    few of the matchings form a good expander.
+    """
+    seed: int = 0
+    """Seed of the matchings, which does not follow that of the run."""
+
+
+@dataclass(kw_only=True)
+class GridMatchings(Values):
+    """A round robin in each dimension of a grid in turn (Shale). Racks meet if they differ in one
+    dimension.
+    """
+
+    _key: ClassVar[str] = "grid"
+
+    dimensions: int
+    """Number of dimensions."""
+
+
+@dataclass
+class ScheduleFile(Values):
+    """File with a row for each slice. A row has, rack by rack, the rack to which each uplink
+    leads, or -1.
+    """
+
+    _key: ClassVar[str] = "file"
+    _bare: ClassVar[bool] = True
+
+    value: str
+
+
+#: Matchings of rotor switches.
+#:
+#: - ``"round_robin"``: The complete graph as disjoint matchings, by the circle method (RotorNet).
+#: - :class:`RandomMatchings`: The same at random, lifted from a smaller graph (Opera).
+#: - :class:`GridMatchings`: A round robin in each dimension of a grid in turn (Shale). Racks meet
+#:   if they differ in one dimension.
+#: - :class:`ScheduleFile`: File with a row for each slice. A row has, rack by rack, the rack to
+#:   which each uplink leads, or -1.
+Matchings: TypeAlias = Literal["round_robin"] | RandomMatchings | GridMatchings | ScheduleFile
+_Matchings = {"random": RandomMatchings, "grid": GridMatchings, "file": ScheduleFile}
+
+
+@dataclass(kw_only=True)
+class Rotor(Values):
+    """Racks whose uplinks lead to rotor switches (RotorNet, SIGCOMM 2017; Opera, NSDI 2020).
+    Uplink p of every rack leads to rotor switch p. In each slice, a switch joins racks in
+    pairs, by a matching that does not depend on demand; after a cycle of slices, all matchings
+    repeat. Slices begin at the switches, and racks send as much earlier as light takes to get
+    there. Light crosses two wires from rack to rack, which is one hop.
+    """
+
+    _key: ClassVar[str] = "rotor"
+
+    _reads: ClassVar[dict[str, str]] = {"matchings": "_Matchings"}
+
+    racks: int
+    """Number of racks, at least 2."""
+    hosts_per_rack: int
+    """Hosts in each rack."""
+    switches: int
+    """Number of rotor switches, which is that of the uplinks of each rack."""
+    slice: Duration
+    """Time from the start of a slice to the start of the next."""
+    dark: Duration = "0 ps"
+    """Time that a switch is dark at the start of a slice in which its matching changes."""
+    stepping: Stepping = "together"
+    """Switches that change at the start of a slice. A schedule file says it itself."""
+    matchings: Matchings = "round_robin"
+    """Matchings that the switches cycle through."""
+
+
 @dataclass(kw_only=True)
 class GraphLink(Values):
     """One wire of a graph."""
@@ -319,9 +427,10 @@ class Graph(Values):
 #: - :class:`Tree`: Edge switches under one root.
 #: - :class:`FatTree`: The k-ary fat tree (Al-Fares et al., SIGCOMM 2008): k³/4 hosts.
 #: - :class:`Hybrid`: Racks that a packet switch and a circuit switch connect (REACToR, NSDI 2014).
+#: - :class:`Rotor`: Racks that rotor switches join in turn (RotorNet, SIGCOMM 2017).
 #: - :class:`Graph`: Any graph, written out.
-Topology: TypeAlias = SingleSwitch | LeafSpine | Tree | FatTree | Hybrid | Graph
-_Topology = {"single_switch": SingleSwitch, "leaf_spine": LeafSpine, "tree": Tree, "fat_tree": FatTree, "hybrid": Hybrid, "graph": Graph}
+Topology: TypeAlias = SingleSwitch | LeafSpine | Tree | FatTree | Hybrid | Rotor | Graph
+_Topology = {"single_switch": SingleSwitch, "leaf_spine": LeafSpine, "tree": Tree, "fat_tree": FatTree, "hybrid": Hybrid, "rotor": Rotor, "graph": Graph}
 
 #: Bytes that a link layer adds to a packet.
 #:
@@ -2176,6 +2285,150 @@ _Plan = {"tdma": Tdma, "timeslots": Timeslots, "rates": Rates, "circuits": Circu
 
 
 @dataclass(kw_only=True)
+class Direct(Values):
+    """A packet waits for a circuit to its destination."""
+
+    _key: ClassVar[str] = "direct"
+
+
+#: How the first hop is chosen among the circuits of a slice.
+#:
+#: - ``"random"``: At random, by the packet's [`Position::draw`].
+#: - ``"in_turn"``: In turn: packet number `draw` takes circuit `draw` modulo their number.
+Spread: TypeAlias = Literal["random", "in_turn"]
+
+
+@dataclass(kw_only=True)
+class Vlb(Values):
+    """Valiant load balancing: over a rack that has a circuit now, then directly."""
+
+    _key: ClassVar[str] = "vlb"
+
+    spread: Spread = "random"
+    """Choice of the first hop."""
+
+
+@dataclass(kw_only=True)
+class RotorLb(Values):
+    """RotorLB: hosts keep their packets until racks have agreed to send them directly or over one
+    other rack.
+    """
+
+    _key: ClassVar[str] = "rotor_lb"
+
+
+@dataclass(kw_only=True)
+class Shortest(Values):
+    """The fewest hops over circuits of the present slice, as Opera sends short flows."""
+
+    _key: ClassVar[str] = "shortest"
+
+    paths: int = 1
+    """Maximum number of shortest paths between two racks; Opera has 1 or 5."""
+    settled: bool = True
+    """Leave out switches that change at the start of the slice."""
+
+
+@dataclass(kw_only=True)
+class Hoho(Values):
+    """The earliest arrival over a bounded number of hops (HOHO)."""
+
+    _key: ClassVar[str] = "hoho"
+
+    hops: int = 4
+    """Maximum number of hops."""
+
+
+@dataclass(kw_only=True)
+class Ucmp(Values):
+    """Uniform cost of latency and hops, by the bytes that the flow has sent (UCMP)."""
+
+    _key: ClassVar[str] = "ucmp"
+
+    hops: int = 4
+    """Maximum number of hops."""
+    alpha: float = 0.5
+    """Weight of latency, from 0 to 1; the rest is the weight of hops. The paper has 0.3, 0.5 and 0.7.
+    """
+    buckets: list[Bytes] = field(default_factory=lambda: ["10 kB", "100 kB", "1 MB", "15 MB"])
+    """Upper bounds of the bytes sent, one for each bucket, in rising order."""
+
+
+@dataclass(kw_only=True)
+class Shale(Values):
+    """Random hops in all dimensions of a grid, then direct ones (Shale)."""
+
+    _key: ClassVar[str] = "shale"
+
+    dimensions: int
+    """Dimensions of the grid, as `matchings.grid` has them."""
+
+
+#: Routing over rotor switches: the circuits that a packet takes, and when.
+#:
+#: - :class:`Direct`: A packet waits for a circuit to its destination.
+#: - :class:`Vlb`: Valiant load balancing: over a rack that has a circuit now, then directly.
+#: - :class:`RotorLb`: RotorLB: hosts keep their packets until racks have agreed to send them
+#:   directly or over one other rack.
+#: - :class:`Shortest`: The fewest hops over circuits of the present slice, as Opera sends short
+#:   flows.
+#: - :class:`Hoho`: The earliest arrival over a bounded number of hops (HOHO).
+#: - :class:`Ucmp`: Uniform cost of latency and hops, by the bytes that the flow has sent (UCMP).
+#: - :class:`Shale`: Random hops in all dimensions of a grid, then direct ones (Shale).
+RotorRouting: TypeAlias = Direct | Vlb | RotorLb | Shortest | Hoho | Ucmp | Shale
+_RotorRouting = {"direct": Direct, "vlb": Vlb, "rotor_lb": RotorLb, "shortest": Shortest, "hoho": Hoho, "ucmp": Ucmp, "shale": Shale}
+
+#: Bytes of a flow that make it bulk.
+#:
+#: - ``"size"``: Its size, known at the start.
+#: - ``"age"``: What it has sent before a packet, so that large flows begin as small ones.
+BulkBy: TypeAlias = Literal["size", "age"]
+
+
+@dataclass(kw_only=True)
+class Bulk(Values):
+    """Large flows over rotor switches."""
+
+    _reads: ClassVar[dict[str, str]] = {"routing": "_RotorRouting"}
+
+    above: Bytes
+    """Flows of more bytes are bulk; Opera has 15 MB."""
+    by: BulkBy = "size"
+    """Whether the size of the flow counts, or the bytes that it has sent."""
+    routing: RotorRouting
+    """Routing of bulk."""
+
+
+#: What happens to packets whose circuit ends before they have left.
+#:
+#: - ``"reroute"``: They ask for a new route.
+#: - ``"bounce"``: They stay in their queue until the same circuit comes again.
+#: - ``"lose"``: They are lost.
+Late: TypeAlias = Literal["reroute", "bounce", "lose"]
+
+
+@dataclass(kw_only=True)
+class RotorRoutes(Values):
+    """Routing over rotor switches, and the queues of the racks."""
+
+    _reads: ClassVar[dict[str, str]] = {"routing": "_RotorRouting", "bulk": "Bulk"}
+
+    routing: RotorRouting
+    """Routing of all flows, or of those that are not `bulk`."""
+    bulk: Bulk | None = None
+    """Large flows, which go behind others and have a routing of their own; default: all flows are of
+    one class.
+    """
+    late: Late = "reroute"
+    """Packets that a circuit has not carried when it ends."""
+    queue: Bytes | None = None
+    """Limit of a rack's queue for one circuit, in wire bytes; a packet that does not fit is lost.
+    Default: what the circuit carries while it is open; a packet that finds that much asks for a
+    later slice, and is lost if all circuits of a cycle are full.
+    """
+
+
+@dataclass(kw_only=True)
 class Reactive(Values):
     """The window is the bandwidth-delay product of the rate reported last."""
 
@@ -2346,7 +2599,7 @@ class OwnFabric(Values):
 class Scheme(Values):
     """Scheme: how the network is operated, that is transport, routing and planning."""
 
-    _reads: ClassVar[dict[str, str]] = {"transport": "_Transport", "nic": "Nic", "host": "HostSpec", "plan": "_Plan", "proxy": "ProxySpec", "fabric": "OwnFabric"}
+    _reads: ClassVar[dict[str, str]] = {"transport": "_Transport", "nic": "Nic", "host": "HostSpec", "plan": "_Plan", "rotor": "RotorRoutes", "proxy": "ProxySpec", "fabric": "OwnFabric"}
 
     transport: Transport
     """Transport that carries flows from host to host."""
@@ -2358,6 +2611,8 @@ class Scheme(Values):
     """The hosts themselves; default: hosts that take no time for packets."""
     plan: Plan | None = None
     """Plan that decides when hosts send; default: none, a plain network."""
+    rotor: RotorRoutes | None = None
+    """Routing over rotor switches, which a fabric with `topology.rotor` needs."""
     proxy: ProxySpec | None = None
     """Proxy that tells TCP the capacity of an air link."""
     fabric: OwnFabric | None = None

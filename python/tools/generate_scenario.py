@@ -18,7 +18,7 @@ from pathlib import Path
 TARGET = Path(__file__).resolve().parent.parent / "timeplane" / "scenario.py"
 WIDTH = 100
 #: Python names of types whose Rust names say more than a reader needs.
-NAMES = {"FabricSpec": "Fabric", "PlanSpec": "Plan"}
+NAMES = {"FabricSpec": "Fabric", "PlanSpec": "Plan", "RotorRoutingSpec": "RotorRoutes", "BulkSpec": "Bulk"}
 #: Python names of alternatives whose keys alone say too little, or name another class.
 ALTERNATIVES = {
     "collective": "CollectiveWorkload",
@@ -34,6 +34,9 @@ OF_CHOICE = {
     ("DarkTime", "between"): "DarkBetween",
     ("ControlSpec", "network"): "ControlNetwork",
     ("HostLatency", "times"): "LatencyTimes",
+    ("Matchings", "random"): "RandomMatchings",
+    ("Matchings", "grid"): "GridMatchings",
+    ("Matchings", "file"): "ScheduleFile",
     ("Wires", "wire"): "ChangedWire",
     ("Wires", "between"): "ChangedWires",
 }
@@ -295,8 +298,8 @@ class Generator:
                 return f" = field(default_factory=lambda: {kind}({given}))"
             return f" = field(default_factory={kind})"
         if isinstance(value, list):
-            assert not value, f"{name}: a list as default"
-            return " = field(default_factory=list)"
+            assert all(isinstance(v, (str, int, float)) for v in value), f"{name}: a list of tables as default"
+            return f" = field(default_factory=lambda: {json.dumps(value)})" if value else " = field(default_factory=list)"
         return f" = {value!r}".replace("'", '"')
 
     def text(self) -> str:

@@ -2,6 +2,7 @@
 //! [`FabricSpec::build`] makes a [`Fabric`] of the model from it.
 
 use crate::RadioSpec;
+use crate::rotor::RotorSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
@@ -90,6 +91,8 @@ pub enum Topology {
     },
     /// Racks that a packet switch and a circuit switch connect (REACToR, NSDI 2014).
     Hybrid(HybridSpec),
+    /// Racks that rotor switches join in turn (RotorNet, SIGCOMM 2017).
+    Rotor(RotorSpec),
     /// Any graph, written out.
     Graph {
         /// Number of hosts; they are nodes 0 to `hosts` - 1.
@@ -228,6 +231,10 @@ impl Topology {
                 let hosts = n(tors) * n(hosts_per_tor);
                 [hosts, n(tors) + 2, hosts + n(tors) * (n(packet_uplinks) + n(circuit_uplinks))]
             }
+            Self::Rotor(ref r) => {
+                let hosts = n(r.racks) * n(r.hosts_per_rack);
+                [hosts, n(r.racks) + n(r.switches), hosts + n(r.racks) * n(r.switches)]
+            }
             Self::Graph { hosts, switches, ref links } => [n(hosts), n(switches), links.len() as u128],
         }
     }
@@ -293,6 +300,14 @@ impl FabricSpec {
                 dimension("packet_uplinks", packet_uplinks)?;
                 dimension("circuit_uplinks", circuit_uplinks)?;
             }
+            Topology::Rotor(ref r) => {
+                if r.racks < 2 {
+                    let found = r.racks.into();
+                    return Err(FabricError::Dimension { what: "racks", found, allowed: "at least 2" });
+                }
+                dimension("hosts_per_rack", r.hosts_per_rack)?;
+                dimension("switches", r.switches)?;
+            }
             Topology::Graph { .. } => return self.build_unchecked().map(|_| ()),
         }
         if self.hosts() < 2 {
@@ -334,6 +349,7 @@ impl FabricSpec {
                 let packet = LinkSpec { rate: h.packet_rate, ..link };
                 Fabric::hybrid(h.shape(), self.switch, link, packet, uplink)
             }
+            Topology::Rotor(ref r) => Fabric::rotor(r.racks, r.hosts_per_rack, r.switches, self.switch, link, uplink),
             Topology::Graph { hosts, switches, ref links } => {
                 let wire = |l: &GraphLink| {
                     let between_switches = l.nodes.iter().all(|&n| n >= hosts);

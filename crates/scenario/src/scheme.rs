@@ -7,6 +7,7 @@ use crate::flyways::FlywaysSpec;
 use crate::host::{HostLatency, HostSpec};
 use crate::own_fabric::OwnFabric;
 use crate::proxy::ProxySpec;
+use crate::rotor::RotorRoutingSpec;
 use crate::signals::{Reaction, SignalSpec};
 use crate::standby::StandbySpec;
 use crate::tcp::{Tcp, TcpPreset};
@@ -36,6 +37,9 @@ pub struct Scheme {
     /// Plan that decides when hosts send; default: none, a plain network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanSpec>,
+    /// Routing over rotor switches, which a fabric with `topology.rotor` needs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rotor: Option<RotorRoutingSpec>,
     /// Proxy that tells TCP the capacity of an air link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proxy: Option<ProxySpec>,

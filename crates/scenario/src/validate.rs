@@ -16,6 +16,7 @@ mod own_fabric;
 mod pauses;
 mod proxy;
 mod radio;
+mod rotor;
 mod scheme;
 mod tcp;
 mod tdma;
@@ -54,6 +55,7 @@ pub(crate) fn check(scenario: &Scenario, algorithms: &Algorithms, base: &Path) -
     let mut c = Checked::default();
     c.head(scenario);
     c.fabric(&scenario.fabric);
+    c.schedule_file(&scenario.fabric, base);
     let hosts = scenario.fabric.hosts();
     c.workload(scenario, hosts, base);
     c.window(scenario);
@@ -66,6 +68,7 @@ pub(crate) fn check(scenario: &Scenario, algorithms: &Algorithms, base: &Path) -
             c.own_fabric(name, &seen, scenario, base);
         }
         c.scheme(name, scheme, &seen, algorithms);
+        c.rotor_routing(name, scheme, &seen);
         c.host(name, scheme, &seen);
         c.with_radio(name, &seen);
         c.proxy(name, &seen);

@@ -4,11 +4,12 @@
 
 use crate::air::{AirError, read_beams};
 use crate::memory;
+use crate::rotor::Rotor;
 use crate::run::{RunError, RunSpec, simulate};
 use std::path::Path;
 use timeplane_experiment::{Driver, ExperimentError, PlannedRun, Prepared, Progress, Watch, free_memory};
 use timeplane_results::{Recorder, RunSummary};
-use timeplane_scenario::{Loaded, Scenario};
+use timeplane_scenario::{Loaded, Scenario, Topology};
 use timeplane_schedule::Algorithms;
 
 /// The reason why an experiment in the simulator has no outcome.
@@ -38,6 +39,7 @@ impl Driver for Simulator {
     type Error = RunError;
 
     fn prepare(&self, loaded: &Loaded, point: &Prepared) -> Result<(), RunError> {
+        check_rotors(&point.point.scenario, &loaded.base)?;
         Ok(read_traces(&point.point.scenario, &loaded.base)?)
     }
 
@@ -75,6 +77,18 @@ impl Driver for Simulator {
             Err(error) => Err(error),
         }
     }
+}
+
+/// Reads schedules of rotor switches and computes the tables of their routings, so that impossible
+/// ones are rejected before anything runs.
+fn check_rotors(scenario: &Scenario, base: &Path) -> Result<(), RunError> {
+    for (name, scheme) in &scenario.scheme {
+        let Some(seen) = scenario.seen_by(name) else { continue };
+        if let (Topology::Rotor(spec), Some(routing)) = (&seen.fabric.topology, &scheme.rotor) {
+            Rotor::new(&seen.fabric.build()?, spec, &seen.fabric, routing, base)?;
+        }
+    }
+    Ok(())
 }
 
 /// Reads the files of air links' traces, so that invalid ones are rejected before anything runs.

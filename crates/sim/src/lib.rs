@@ -17,7 +17,9 @@ pub mod hosts;
 pub mod memory;
 pub mod network;
 pub mod record;
+mod rotor;
 pub mod run;
 
 pub use driver::{SimulationError, Simulator};
 pub use engine::time::SimTime;
+pub use rotor::RotorSetupError;

@@ -17,6 +17,7 @@ use crate::network::{InterfaceForm, Network};
 use crate::record::capture::Capture;
 use crate::record::latency::{Histogram, Latencies};
 use crate::record::ledger::Ledger;
+use crate::rotor::{Rotor, RotorSetupError};
 use indexmap::IndexMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -62,6 +63,9 @@ pub enum RunError {
     /// Its radios cannot be set up.
     #[error(transparent)]
     Air(Box<AirError>),
+    /// Its rotor switches cannot be set up.
+    #[error(transparent)]
+    Rotor(Box<RotorSetupError>),
     /// The scheme cannot be set up.
     #[error(transparent)]
     Setup(#[from] AssemblyError),
@@ -87,6 +91,12 @@ pub enum RunError {
 impl From<AirError> for RunError {
     fn from(e: AirError) -> Self {
         Self::Air(Box::new(e))
+    }
+}
+
+impl From<RotorSetupError> for RunError {
+    fn from(e: RotorSetupError) -> Self {
+        Self::Rotor(Box::new(e))
     }
 }
 
@@ -292,6 +302,7 @@ impl Setup<'_> {
             salt: streams.number("fabric", 0, "ecmp salt"),
             per_packet: self.scheme.ecmp == Ecmp::Packet,
             routes_change: !scenario.failure.is_empty()
+                || self.fabric.rotors() > 0
                 || scenario.fabric.radio.as_ref().is_some_and(|r| !r.devices().is_empty()),
             packet_seed: streams.number("workload", 0, "packet sizes"),
             fragments,
@@ -355,6 +366,10 @@ impl Setup<'_> {
             && let Some(circuits) = Circuits::new(fabric, spec.retune, spec.dark.times(), streams)
         {
             network.add_circuits(circuits, spec.multiplexer_frames, scenario.fabric.framing.wire(mtu));
+        }
+        if let (Topology::Rotor(spec), Some(routing)) = (&scenario.fabric.topology, &self.scheme.rotor) {
+            let rotor = Rotor::new(fabric, spec, &scenario.fabric, routing, base)?;
+            network.add_rotors(rotor, mtu);
         }
         let traces = self.add_radios(&mut network, base)?;
         network.fail(&scenario.failure);
@@ -602,6 +617,7 @@ fn write_links(engine: &mut Engine<'_>) {
             sent_bytes: state.sent_bytes,
             busy_ps: network.busy(link).as_ps(),
             max_queue_bytes: network.air_queue(link).map_or_else(|| network.longest_bytes(link), |a| a.2),
+            late_packets: network.late(link),
         });
     }
 }

@@ -58,6 +58,9 @@ impl Checked {
         if let Topology::Hybrid(hybrid) = &f.topology {
             self.hybrid(hybrid, f.rate);
         }
+        if let Topology::Rotor(rotor) = &f.topology {
+            self.rotor(rotor, f);
+        }
         self.radio(f);
         if let Topology::Graph { links, .. } = &f.topology {
             for (i, link) in links.iter().enumerate() {

@@ -80,6 +80,11 @@ pub enum EventKind {
     Air,
     /// Flyways go up or down.
     Flyways,
+    /// A host may send a packet that its rack has granted.
+    Granted {
+        /// The host whose link carries it.
+        host: u32,
+    },
     /// A flow's timer fires.
     Timer {
         /// The number of the flow, which outlives its key.
@@ -107,6 +112,7 @@ impl EventKind {
             Self::Multiplexer { link } => Key::new(Phase::Send, link, 1),
             Self::Air => Key::new(Phase::Send, 0, 2),
             Self::Flyways => Key::new(Phase::Send, 0, 3),
+            Self::Granted { host } => Key::new(Phase::Send, host, 4),
             Self::Timer { flow, key } => Key::new(Phase::Timer, flow, key),
         }
     }
@@ -118,6 +124,8 @@ impl EventKind {
 pub(crate) enum OutsideEvent {
     /// Something fails or returns, a rate changes, or a device changes its access point.
     Change,
+    /// A slice of rotor switches begins.
+    Slice,
     /// A flow starts.
     FlowStart,
     /// A message between agents arrives.
@@ -139,6 +147,7 @@ impl OutsideEvent {
     pub(crate) const fn at(self, at: SimTime) -> Event {
         let key = match self {
             Self::Change => Key::new(Phase::Retune, 0, 0),
+            Self::Slice => Key::new(Phase::Retune, 0, 1),
             Self::FlowStart => Key::new(Phase::Start, 0, 0),
             Self::Message => Key::new(Phase::Open, 0, 0),
             Self::RepairReport => Key::new(Phase::Open, 0, 1),
@@ -199,7 +208,8 @@ impl Key {
             (Phase::Send, 0) => EventKind::Serve { sender: element },
             (Phase::Send, 1) => EventKind::Multiplexer { link: element },
             (Phase::Send, 2) => EventKind::Air,
-            (Phase::Send, _) => EventKind::Flyways,
+            (Phase::Send, 3) => EventKind::Flyways,
+            (Phase::Send, _) => EventKind::Granted { host: element },
             (Phase::Timer, key) => EventKind::Timer { flow: element, key },
             (Phase::Start | Phase::Sample, _) => unreachable!("{self:?} never enters the calendar"),
         }
@@ -270,6 +280,7 @@ mod tests {
             EventKind::Multiplexer { link: 9 },
             EventKind::Air,
             EventKind::Flyways,
+            EventKind::Granted { host: 9 },
             EventKind::Timer { flow: u32::MAX, key: 5 },
         ] {
             assert_eq!(kind.key().kind(), kind);

@@ -341,7 +341,9 @@ impl<'a> Engine<'a> {
 
     /// The first event that is not in the calendar.
     fn next_outside(&mut self) -> Option<(Event, OutsideEvent)> {
-        use OutsideEvent::{Change, FlowStart, Message, Proxy, RepairReport, SampleQueues, SampleReceived, SampleTcp};
+        use OutsideEvent::{
+            Change, FlowStart, Message, Proxy, RepairReport, SampleQueues, SampleReceived, SampleTcp, Slice,
+        };
         let mut first: Option<(Event, OutsideEvent)> = None;
         let mut consider = |at: Option<SimTime>, kind: OutsideEvent| {
             if let Some(event) = at.map(|at| kind.at(at))
@@ -353,6 +355,7 @@ impl<'a> Engine<'a> {
         };
         consider(self.next_arrival(), FlowStart);
         consider(self.network.next_change(), Change);
+        consider(self.network.next_slice(), Slice);
         consider(self.network.next_report(), RepairReport);
         consider(self.control.as_ref().and_then(Controllers::next_message), Message);
         let some = consider(self.proxies.as_ref().and_then(|p| p.deadline()), Proxy);
@@ -407,6 +410,7 @@ impl<'a> Engine<'a> {
             EventKind::Multiplexer { link } => network.serve_multiplexer(now, link),
             EventKind::Air => network.serve_air(now, ends),
             EventKind::Flyways => network.update_flyways(now, ends),
+            EventKind::Granted { host } => network.serve_granted(now, host, ends),
             EventKind::Serve { sender } => match sender.checked_sub(network.fabric().hosts()) {
                 None => network.serve(now, sender, ends),
                 Some(link) => network.serve_port(now, link, ends),
@@ -463,6 +467,7 @@ impl<'a> Engine<'a> {
 
     fn handle_outside(&mut self, at: SimTime, kind: OutsideEvent) {
         match kind {
+            OutsideEvent::Slice => self.network.begin_slice(at, &mut self.ends),
             OutsideEvent::Change => {
                 for access in self.network.hand_over(at, &mut self.ends) {
                     if let Some(proxies) = &mut self.proxies {

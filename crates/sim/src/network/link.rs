@@ -362,6 +362,31 @@ impl LinkState {
         }
     }
 
+    /// Line time of any number of wire bytes; as long as a `Duration` where it is longer.
+    #[inline]
+    pub(crate) fn line_time_of(&self, wire: u64) -> i64 {
+        if self.kind.special & special::INEXACT == 0 {
+            i64::try_from(wire).unwrap_or(i64::MAX).saturating_mul(i64::from(self.kind.ps_per_byte))
+        } else {
+            self.kind.rate.checked_time_for(Bytes::new(wire)).map_or(i64::MAX, Duration::as_ps)
+        }
+    }
+
+    /// Makes packets on these links arrive this much later, as if the wires were longer. Links that
+    /// are alike stay so.
+    pub(crate) fn lengthen<'a>(links: impl Iterator<Item = &'a mut Self>, by: Duration) {
+        let mut last: Option<(Arc<Kind>, Arc<Kind>)> = None;
+        for link in links {
+            let known = last.as_ref().filter(|(old, _)| Arc::ptr_eq(old, &link.kind));
+            let longer = known.map(|(_, new)| Arc::clone(new)).unwrap_or_else(|| {
+                let propagation = link.kind.propagation + by.as_ps();
+                Arc::new(Kind { propagation, ..(*link.kind).clone() })
+            });
+            last = Some((Arc::clone(&link.kind), Arc::clone(&longer)));
+            link.kind = longer;
+        }
+    }
+
     /// Line time of the unsent rest that a packet finds which joins at `at`.
     #[inline]
     pub fn backlog(&self, at: SimTime) -> Duration {

@@ -38,6 +38,8 @@ pub enum Loss {
     Shed,
     /// It was queued at an access point that its device left.
     Handover,
+    /// The circuit of a rotor switch that it waited for ended.
+    Late,
 }
 
 impl Loss {
@@ -57,6 +59,7 @@ impl Loss {
             Self::Air => "air",
             Self::Shed => "aqm",
             Self::Handover => "handover",
+            Self::Late => "late",
         }
     }
 }

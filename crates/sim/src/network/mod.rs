@@ -14,11 +14,13 @@ mod input_buffer;
 pub mod link;
 mod lookahead;
 pub(crate) mod meters;
+mod news;
 pub mod packet;
 mod pfc;
 mod radio;
 pub(crate) mod rate_changes;
 pub(crate) mod repair_reports;
+mod rotor;
 pub(crate) mod routes;
 mod serve;
 mod setup;
@@ -30,6 +32,7 @@ pub use crate::air::handover::access::NewAccess;
 pub use crate::hosts::interfaces::{InterfaceForm, Interfaces};
 pub use failures::{Changes, Controller};
 pub use meters::{Loss, Meters};
+pub use news::News;
 pub use wires::Wires;
 
 use crate::air::flyways::links::{FLOWN, FlywayLinks, VIA};
@@ -55,30 +58,11 @@ use crate::network::repair_reports::RepairReports;
 use crate::network::trains::Trains;
 use crate::network::wires::LinkChanges;
 use crate::record::capture::Capture;
+use crate::rotor::Rotor;
 use std::sync::Arc;
 use timeplane_model::{Duration, Fabric, HostId, LinkId, Matching};
 use timeplane_transport::RepairReport;
 use timeplane_workload::Streams;
-
-/// What the engine has to look at before it continues.
-#[derive(Default)]
-pub struct News {
-    /// Whether there is any news, or an event outside the calendar is now earlier.
-    pub pending: bool,
-    /// Hosts whose queues have changed.
-    pub changed: Vec<u32>,
-    /// Control messages of which a frame has arrived.
-    pub control: Vec<u64>,
-    /// Packets that interfaces have refused, with the link and the reason.
-    refused: Vec<(u32, Loss, Packet)>,
-}
-
-impl News {
-    pub(crate) fn queues_changed(&mut self, host: u32) {
-        self.changed.push(host);
-        self.pending = true;
-    }
-}
 
 /// Links, switches and interfaces, with the features of a run.
 pub struct Network {
@@ -97,6 +81,7 @@ pub struct Network {
     /// Packets that move ahead of the calendar.
     lookahead: Option<Box<Lookahead>>,
     hybrid: Option<Box<Hybrid>>,
+    pub(crate) rotor: Option<Box<Rotor>>,
     air: Option<Box<AirLinks>>,
     handovers: Option<Box<Handovers>>,
     flyways: Option<Box<FlywayLinks>>,
@@ -114,6 +99,8 @@ pub struct Network {
     detours: bool,
     /// Whether the last hop of a packet takes no event, because hosts only receive.
     passive: bool,
+    /// The largest packet, where grants count packets.
+    mtu: u32,
     /// The end of the run.
     stop: SimTime,
 }
@@ -142,6 +129,8 @@ impl Network {
             trains: None,
             lookahead: None,
             hybrid: None,
+            rotor: None,
+            mtu: 0,
             air: None,
             handovers: None,
             flyways: None,
@@ -207,6 +196,7 @@ impl Network {
     pub fn hold(&mut self, now: SimTime, action: HostAction, ends: &mut Endpoints) {
         match action {
             HostAction::Nothing => {}
+            HostAction::Queue { host, destination, key } if self.keeps_flow(now, host, destination, key, ends) => {}
             HostAction::Queue { host, key, .. } if self.interfaces.is_plain() => self.queue_flow(now, host, key, ends),
             HostAction::Queue { host, destination, key } => {
                 let flow = QueuedFlow { host, destination, key };
@@ -385,11 +375,15 @@ impl Network {
         !waits
     }
 
-    /// Takes a packet over the circuit switch, or lets it wait in the host that sends it. False
-    /// where `to` is another switch and it goes on.
+    /// Takes a packet over a circuit switch or to a rack of rotor switches, or lets it
+    /// wait in the host that sends it. False where `to` is another switch and it goes on.
     #[inline(never)]
     fn crosses(&mut self, at: SimTime, link: u32, to: u32, id: u32, ends: &mut Endpoints) -> bool {
         if self.waits_in_host(at, link, id) {
+            return true;
+        }
+        if self.rotor.is_some() {
+            self.comes_to_rack(at, link, to, id, ends);
             return true;
         }
         let Some(hybrid) = self.hybrid.as_ref().filter(|h| h.circuit_switch == to) else { return false };

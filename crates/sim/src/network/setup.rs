@@ -190,6 +190,9 @@ impl Network {
 
     /// Packets and wire bytes that wait at a switch's port that chooses its next packet.
     pub fn port_waiting(&self, link: u32) -> (u64, u64) {
+        if let Some(waiting) = self.rotor.as_ref().and_then(|r| r.waiting(link)) {
+            return waiting;
+        }
         let at_inputs = self.wires.input_buffers.as_ref().map(|b| b.waiting(link));
         at_inputs.or_else(|| self.pfc.as_ref().map(|p| p.waiting(link))).unwrap_or((0, 0))
     }
@@ -202,8 +205,9 @@ impl Network {
 
     /// The longest queue that a packet has found on a link with itself, in wire bytes.
     pub fn longest_bytes(&self, link: u32) -> u64 {
+        let waited = self.rotor.as_ref().map_or(0, |r| r.longest(link));
         let tracked = self.rate_changes.as_ref().and_then(|r| r.longest_bytes(link));
-        tracked.unwrap_or_else(|| self.wires.links[link as usize].longest_bytes())
+        waited + tracked.unwrap_or_else(|| self.wires.links[link as usize].longest_bytes())
     }
 
     /// Packets that were sent and have not arrived, and their bytes without framing.
@@ -223,9 +227,16 @@ impl Network {
         let at_inputs = self.wires.input_buffers.iter().flat_map(|b| b.packets(packets));
         let at_ports = self.pfc.iter().flat_map(|p| p.packets()).chain(at_inputs);
         let in_air = self.air.iter().flat_map(|a| a.packets());
+        let at_rotors = self.rotor.iter().flat_map(|r| r.packets(packets));
         let in_racks = self.hybrid.iter().flat_map(|h| h.packets());
         let ahead = self.lookahead.iter().flat_map(|l| l.packets());
-        let numbered = on_links.chain(at_ports).chain(in_air).chain(in_racks).chain(ahead).map(|id| packets.get(id));
+        let numbered = on_links
+            .chain(at_ports)
+            .chain(in_air)
+            .chain(in_racks)
+            .chain(at_rotors)
+            .chain(ahead)
+            .map(|id| packets.get(id));
         let in_hosts = self.host_lines.iter().flat_map(|l| l.packets(packets));
         let held = self.failures.iter().flat_map(|f| f.held_packets());
         numbered.chain(in_hosts).chain(held).chain(self.interfaces.packets())

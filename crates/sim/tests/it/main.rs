@@ -35,6 +35,7 @@ mod proxy;
 mod pulse;
 mod queueing;
 mod reference;
+mod rotor;
 mod same_as_reference;
 mod script;
 mod shared_gates;

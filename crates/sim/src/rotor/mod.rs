@@ -1,0 +1,220 @@
+//! Rotor switches, and the racks that send over them.
+//!
+//! [`Cycle`] is the schedule in time. The switches themselves follow it whatever the racks do
+//! ([`fabric`]); racks follow it too, and hold packets in a queue for each circuit to come
+//! ([`queues`]). With RotorLB, hosts keep their packets until racks have granted them a circuit
+//! ([`grants`]).
+
+pub(crate) mod cycle;
+pub(crate) mod fabric;
+pub(crate) mod grants;
+pub(crate) mod queues;
+pub(crate) mod service;
+
+use crate::engine::time::SimTime;
+use crate::rotor::cycle::Cycle;
+use crate::rotor::fabric::Racks;
+use crate::rotor::grants::Grants;
+use crate::rotor::queues::Queues;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use timeplane_model::{Bytes, Duration, Fabric, LinkId, Rate};
+use timeplane_scenario::{BulkBy, FabricSpec, Late, RotorRouting, RotorRoutingSpec, RotorSpec, RotorSpecError};
+use timeplane_schedule::rotor::routing::{Routing, Spread};
+use timeplane_schedule::rotor::{MOST_TABLE_BYTES, RotorError, RotorSchedule};
+
+/// [`Packet::path`](crate::network::packet::Packet::path) of a packet that its rack keeps for the
+/// next circuit to its destination, under RotorLB. Granted packets have their uplink plus one.
+pub(crate) const RELAYED: u16 = u16::MAX;
+
+/// The reason why a network of rotor switches cannot be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum RotorSetupError {
+    /// The schedule file cannot be read.
+    #[error("the schedule file `{}`: {source}", path.display())]
+    File {
+        /// The file.
+        path: std::path::PathBuf,
+        /// The reason.
+        source: std::io::Error,
+    },
+    /// There is no schedule.
+    #[error("the schedule of rotor switches: {0}")]
+    Schedule(#[from] RotorSpecError),
+    /// A routing cannot be computed.
+    #[error("the routing `{name}` over rotor switches: {source}")]
+    Routing {
+        /// As scenarios name it.
+        name: &'static str,
+        /// The reason.
+        source: RotorError,
+    },
+}
+
+/// Reads the schedule of a topology.
+///
+/// # Errors
+/// If its file cannot be read, or if there is no such schedule.
+pub(crate) fn schedule(spec: &RotorSpec, base: &Path) -> Result<Arc<RotorSchedule>, RotorSetupError> {
+    let read = |name: &str| {
+        let path = base.join(name);
+        std::fs::read_to_string(&path).map_err(|source| RotorSetupError::File { path, source })
+    };
+    let text = spec.file().map(read).transpose()?;
+    Ok(Arc::new(spec.schedule(text.as_deref())?))
+}
+
+/// A routing with its tables, and how packets draw.
+struct Routed {
+    spec: RotorRouting,
+    routing: Box<dyn Routing>,
+}
+
+impl Routed {
+    fn in_turn(&self) -> bool {
+        matches!(self.spec, RotorRouting::Vlb { spread: Spread::InTurn })
+    }
+}
+
+/// The rotor switches and racks of a run.
+pub(crate) struct Rotor {
+    pub cycle: Cycle,
+    racks: Racks,
+    queues: Queues,
+    /// The routing of flows that are not bulk, then that of bulk.
+    routed: [Option<Routed>; 2],
+    /// Above which size or age a packet is bulk.
+    bulk: Option<(Bytes, BulkBy)>,
+    /// RotorLB, where a routing is granted.
+    pub grants: Option<Box<Grants>>,
+    late: Late,
+    limit: Option<u64>,
+    rate: Rate,
+    /// The latency of racks, which is a part of the links that end at them.
+    latency: Duration,
+    /// The next slice that is prepared, while anything waits.
+    due: Option<i64>,
+    /// Packets that asked their racks so far, where choices take turns.
+    turns: Vec<u64>,
+    /// By link of an uplink, packets that were late and not lost.
+    late_counts: BTreeMap<u32, u64>,
+    /// Uplinks that are known to be dead, by rack and uplink.
+    dead: Vec<bool>,
+}
+
+impl Rotor {
+    /// Racks and switches of a fabric, all idle.
+    ///
+    /// # Errors
+    /// If a file cannot be read, or a schedule or a routing is impossible.
+    pub fn new(
+        fabric: &Fabric,
+        spec: &RotorSpec,
+        of: &FabricSpec,
+        routing: &RotorRoutingSpec,
+        base: &Path,
+    ) -> Result<Self, RotorSetupError> {
+        let schedule = schedule(spec, base)?;
+        let rate = of.uplink_rate.unwrap_or(of.rate);
+        let timing = spec.timing().map_err(RotorSpecError::from)?;
+        let racks = Racks::new(fabric, spec.hosts_per_rack);
+        let cycle = Cycle::new(Arc::clone(&schedule), timing, of.propagation);
+        let bytes = Queues::bytes(schedule.racks(), cycle.holds());
+        if bytes > MOST_TABLE_BYTES {
+            let error = RotorError::Table { what: "queues of racks", bytes, most: MOST_TABLE_BYTES };
+            return Err(RotorSpecError::from(error).into());
+        }
+        let routed = |choice: &RotorRouting| {
+            let built = choice.build(&schedule, spec.slice, rate);
+            let routing = built.map_err(|source| RotorSetupError::Routing { name: choice.name(), source })?;
+            Ok::<_, RotorSetupError>(Some(Routed { spec: choice.clone(), routing }))
+        };
+        let low = routed(&routing.routing)?;
+        let high = routing.bulk.as_ref().map(|b| routed(&b.routing)).transpose()?.flatten();
+        let granted = routing.routings().any(|(_, r)| r.is_granted());
+        Ok(Self {
+            grants: granted.then(|| Box::new(Grants::new(fabric.hosts(), schedule.racks()))),
+            queues: Queues::new(&cycle),
+            turns: vec![0; schedule.racks() as usize],
+            dead: vec![false; (schedule.racks() * schedule.uplinks()) as usize],
+            cycle,
+            racks,
+            routed: [low, high],
+            bulk: routing.bulk.as_ref().map(|b| (b.above, b.by)),
+            late: routing.late,
+            limit: routing.queue.map(Bytes::get),
+            rate,
+            latency: of.switch.latency,
+            due: None,
+            late_counts: BTreeMap::new(),
+        })
+    }
+
+    /// Whether a flow of this size waits for grants.
+    pub fn grants_flow(&self, bytes: u64) -> bool {
+        let bulk = self.bulk.is_none_or(|(above, _)| bytes > above.get());
+        self.grants.is_some() && bulk
+    }
+
+    /// Whether a packet belongs to the bulk, of a flow of this size or at this age.
+    fn is_bulk(&self, bytes: u64, age: u64) -> bool {
+        match self.bulk {
+            None => self.grants.is_some(),
+            Some((above, BulkBy::Size)) => bytes > above.get(),
+            Some((above, BulkBy::Age)) => age >= above.get(),
+        }
+    }
+
+    /// When the next slice has to be prepared, because packets or hosts wait for it.
+    pub fn next_slice(&self) -> Option<SimTime> {
+        self.due.map(|slice| self.cycle.start(slice))
+    }
+
+    /// Something waits from now on: the next slice is prepared. Whether that is news.
+    pub fn expect_slice(&mut self, now: SimTime) -> bool {
+        let news = self.due.is_none();
+        if news {
+            self.due = Some(self.cycle.slice_at(now) + 1);
+        }
+        news
+    }
+
+    /// Routes around these links from now on.
+    ///
+    /// # Panics
+    /// If tables of the rest are larger than those of the whole schedule, which they are not.
+    pub fn avoid(&mut self, dead: &[LinkId]) {
+        let uplinks = self.cycle.schedule().uplinks();
+        for (place, known) in self.dead.iter_mut().enumerate() {
+            *known = dead.contains(&LinkId(self.racks.uplink(place as u32 / uplinks, place as u32 % uplinks)));
+        }
+        let is_dead = |rack: u32, uplink: u32| self.dead[(rack * uplinks + uplink) as usize];
+        let rest = Arc::new(self.cycle.schedule().without(is_dead));
+        for routed in self.routed.iter_mut().flatten() {
+            let built = routed.spec.over_part(&rest, self.cycle.timing().slice(), self.rate);
+            routed.routing = built.expect("a part of a schedule has no larger tables");
+        }
+    }
+
+    /// Packets that wait at racks.
+    pub fn packets<'a>(&'a self, packets: &'a crate::network::packet::Packets) -> impl Iterator<Item = u32> + 'a {
+        self.queues.packets(packets)
+    }
+
+    /// Packets that were late for circuits over an uplink, and not lost.
+    pub fn late_packets(&self, link: u32) -> u64 {
+        self.late_counts.get(&link).copied().unwrap_or(0)
+    }
+
+    /// The longest queue for a circuit of an uplink, in wire bytes.
+    pub fn longest(&self, link: u32) -> u64 {
+        self.racks.place_of(link).map_or(0, |(rack, uplink)| self.queues.longest(rack, uplink))
+    }
+
+    /// Packets and wire bytes that wait for circuits of an uplink.
+    pub fn waiting(&self, link: u32) -> Option<(u64, u64)> {
+        let (rack, uplink) = self.racks.place_of(link)?;
+        Some(self.queues.waiting(rack, uplink))
+    }
+}

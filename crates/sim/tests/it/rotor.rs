@@ -1,0 +1,280 @@
+//! Rotor switches through the whole simulator: times against arithmetic, throughput against the
+//! theory of each routing, and books that balance whatever fails.
+
+use crate::common::{Ran, assert_same, flow_list, run, try_run};
+use proptest::prelude::*;
+use proptest::sample::select;
+use proptest::test_runner::RngSeed;
+
+/// A frame of the MTU takes 1.2 us at 10 Gb/s, as nothing is added to its 1500 B.
+const LINE: i64 = 1_200_000;
+/// 1472 B of payload in each.
+const PAYLOAD: f64 = 1472.0;
+const US: i64 = 1_000_000;
+
+/// Racks at 10 Gb/s; a wire takes 250 ns.
+fn fabric(topology: &str) -> String {
+    format!(
+        "[fabric]\nrate = \"10 Gb/s\"\npropagation = \"250 ns\"\nframing = \"none\"\ntopology.rotor = {{ {topology} }}\n"
+    )
+}
+
+fn scheme(name: &str, routing: &str) -> String {
+    format!("[scheme.{name}]\ntransport.datagrams = {{}}\n[scheme.{name}.rotor]\n{routing}\n")
+}
+
+/// The completion times of flows that start together, by flow.
+fn fct(ran: &Ran) -> Vec<i64> {
+    let mut flows: Vec<(i64, i64)> =
+        ran.column("flows", "flow").into_iter().zip(ran.column("flows", "fct_ps")).collect();
+    flows.sort_unstable();
+    flows.into_iter().map(|f| f.1).collect()
+}
+
+/// Four racks, one switch: rack 0 meets rack 3 in the first slice, then 2, then 1.
+#[test]
+fn a_packet_leaves_with_the_first_circuit_to_its_rack() {
+    flow_list("rotor-first.csv", &[(0, 0, 3, 100), (0, 0, 2, 100), (0, 0, 1, 100), (95_000_000, 0, 3, 1472)]);
+    let text = fabric("racks = 4, hosts_per_rack = 1, switches = 1, slice = \"10 us\", dark = \"1 us\"")
+        + "[workload.flows]\nfile = \"rotor-first.csv\"\n"
+        + &scheme("direct", "routing.direct = {}");
+    let line = |bytes: i64| (bytes + 28) * 800;
+    let end = |open: i64, bytes: i64| open + 3 * 250_000 + 2 * line(bytes);
+    // Slices begin at racks 250 ns earlier than at the switch. The second slice is open from 11 us
+    // on, the third one from 21 us. The last flow comes at its rack after 96.45 us, in slice 9 of a
+    // cycle of three, which is a first one. It is dark until 91 us.
+    let first = line(100) + 250_000;
+    let open = |slice: i64| slice * 10 * US + US - 250_000;
+    let expected =
+        [end(first.max(open(0)), 100), end(open(1), 100), end(open(2), 100), line(1472) + 250_000 + end(0, 1472)];
+    assert_eq!(fct(&run(&text, "direct", 1)), expected);
+}
+
+/// A packet that would not be through before the end of its slice waits for the next circuit, and
+/// light never meets a dark switch.
+#[test]
+fn nothing_is_sent_into_the_dark() {
+    let flows: Vec<_> = (0..200).map(|i| (i * 4_400_000, 0, 3, 1472)).collect();
+    flow_list("rotor-dark.csv", &flows);
+    let text = fabric("racks = 4, hosts_per_rack = 1, switches = 1, slice = \"10 us\", dark = \"1 us\"")
+        + "[workload.flows]\nfile = \"rotor-dark.csv\"\n"
+        + &scheme("direct", "routing.direct = {}");
+    let ran = run(&text, "direct", 1);
+    assert!(ran.column("drops", "packets").is_empty());
+    // By arrival at the switch: seven frames fit into the 9 us of a slice that is open.
+    let arrived: Vec<i64> = ran.column("flows", "start_ps").iter().zip(fct(&ran)).map(|(s, t)| s + t).collect();
+    let crossed = arrived.iter().map(|at| at - LINE - 2 * 250_000);
+    let mut by_cycle = std::collections::BTreeMap::<i64, i64>::new();
+    for at in crossed {
+        let (cycle, within) = (at / (30 * US), at % (30 * US));
+        assert!(within >= US + LINE && within <= 10 * US, "crossed {within} ps after the start of a cycle");
+        *by_cycle.entry(cycle).or_default() += 1;
+    }
+    assert_eq!(by_cycle.values().max(), Some(&7));
+}
+
+/// Delivered bytes as a part of what hosts' links carry in the measured time.
+fn throughput(ran: &Ran, hosts: f64) -> f64 {
+    // Frames have 1500 B for their payload.
+    ran.summary.goodput_bps.expect("a measured time") / (hosts * 10e9) * 1500.0 / PAYLOAD
+}
+
+fn poisson(load: f64, pattern: &str) -> String {
+    format!(
+        "[workload.poisson]\nload = {load}\npattern = \"{pattern}\"\nsizes.fixed = \"1472 B\"\n\
+         [window]\nwarmup = \"1 ms\"\nmeasure = \"3 ms\"\ndrain = \"0 s\"\n"
+    )
+}
+
+/// Two hops carry half of what one hop would (Valiant), and a little more as some packets need one
+/// only: 1 / (2 - 1 / 15) for 16 racks, for as long as switches are not dark. Below, nothing is
+/// lost, and above, the network is full.
+#[test]
+fn load_balancing_carries_half() {
+    let text = |load| {
+        fabric("racks = 16, hosts_per_rack = 2, switches = 2, slice = \"50 us\", dark = \"500 ns\"")
+            + &poisson(load, "permutation")
+            + &scheme("vlb", "routing.vlb = {}")
+    };
+    let full = 0.99 / (2.0 - 1.0 / 15.0);
+    let below = run(&text(0.9 * full), "vlb", 1);
+    let carried = throughput(&below, 32.0);
+    assert!((carried / (0.9 * full) - 1.0).abs() < 0.03, "carries {carried} of {}", 0.9 * full);
+    assert!(below.column("drops", "packets").iter().sum::<i64>() < 50);
+    let above = run(&text(1.25 * full), "vlb", 1);
+    let carried = throughput(&above, 32.0);
+    assert!(carried < 1.03 * full, "carries {carried} of {full}");
+}
+
+/// RotorLB fills the network for demand of all racks to all others, and sends nothing late.
+#[test]
+fn racks_that_agree_fill_the_network() {
+    let text = fabric("racks = 10, hosts_per_rack = 3, switches = 3, slice = \"100 us\", dark = \"1 us\"")
+        + "[workload.shuffle]\nbytes = \"300 kB\"\n[window]\nmeasure = \"3 ms\"\ndrain = \"0 s\"\n"
+        + &scheme("lb", "routing.rotor_lb = {}");
+    let ran = run(&text, "lb", 1);
+    let carried = throughput(&ran, 30.0);
+    // The first cycle begins when the flows come, and flows within a rack are few.
+    assert!(carried > 0.9, "carries {carried}");
+    assert!(ran.column("drops", "packets").is_empty());
+}
+
+/// Where one rack sends to one other rack, RotorLB uses all others as relays, and direct circuits
+/// alone carry 1 / 15 of that.
+#[test]
+fn relays_carry_what_direct_circuits_cannot() {
+    let flows: Vec<_> = (0..4).map(|h| (0, h, 4 + h, 2_000_000)).collect();
+    flow_list("rotor-relays.csv", &flows);
+    let text = fabric("racks = 16, hosts_per_rack = 4, switches = 4, slice = \"50 us\", dark = \"1 us\"")
+        + "[workload.flows]\nfile = \"rotor-relays.csv\"\n"
+        + &scheme("lb", "routing.rotor_lb = {}")
+        + &scheme("direct", "routing.direct = {}\nqueue = \"100 MB\"");
+    let slowest = |scheme: &str| *fct(&run(&text, scheme, 1)).iter().max().expect("flows") as f64;
+    // 2 MB take 1.63 ms at line rate. With relays, they wait for a cycle of 0.2 ms at each end.
+    let (lb, direct) = (slowest("lb"), slowest("direct"));
+    assert!(lb < 4.0e9, "{lb} ps");
+    assert!(direct > 5.0 * lb, "{direct} ps against {lb} ps");
+}
+
+/// Latency in a grid of h dimensions: about h times the side's slices to spread, and as much to
+/// come home. Throughput is 1 / (2 h), and a little more, as a packet skips steps.
+#[test]
+fn a_grid_trades_throughput_for_latency() {
+    for (dimensions, racks) in [(1u32, 9u32), (2, 9), (3, 27)] {
+        let side = f64::from(racks).powf(1.0 / f64::from(dimensions)).round();
+        let text = |load| {
+            fabric(&format!(
+                "racks = {racks}, hosts_per_rack = 1, switches = 1, slice = \"20 us\", matchings.grid.dimensions = \
+                 {dimensions}"
+            )) + &poisson(load, "uniform")
+                + &scheme("shale", &format!("routing.shale.dimensions = {dimensions}"))
+        };
+        // A step keeps its rack in one of `side` cases.
+        let full = 1.0 / (2.0 * f64::from(dimensions) * (1.0 - 1.0 / side));
+        let ran = run(&text(0.8 * full), "shale", 1);
+        let carried = throughput(&ran, f64::from(racks));
+        assert!((carried / (0.8 * full) - 1.0).abs() < 0.06, "{dimensions}: carries {carried} of {}", 0.8 * full);
+        let above = throughput(&run(&text(1.3 * full), "shale", 1), f64::from(racks));
+        assert!(above < 1.06 * full, "{dimensions}: carries {above} of {full}");
+    }
+}
+
+/// Bulk does not delay other packets by more than the frame that is being sent.
+#[test]
+fn other_packets_go_before_bulk() {
+    let flows: Vec<_> = (0..2)
+        .flat_map(|h| [(0, h, 4 + h, 5_000_000)])
+        .chain((0..20).map(|i| (1_000_000_000 + i * 50_000_000, 0, 6, 1000)))
+        .collect();
+    flow_list("rotor-classes.csv", &flows);
+    let text = fabric("racks = 8, hosts_per_rack = 2, switches = 2, slice = \"50 us\", dark = \"1 us\"")
+        + "[workload.flows]\nfile = \"rotor-classes.csv\"\n"
+        + &scheme(
+            "classes",
+            "queue = \"100 MB\"\nrouting.hoho = {}\nbulk = { above = \"1 MB\", routing.rotor_lb = {} }",
+        )
+        + &scheme(
+            "alone",
+            "queue = \"100 MB\"\nrouting.hoho = {}\nbulk = { above = \"10 MB\", routing.rotor_lb = {} }",
+        );
+    let short = |scheme: &str| fct(&run(&text, scheme, 1))[2..].iter().sum::<i64>() / 20;
+    let classes = short("classes");
+    // Two slices to wait at most, and a few frames.
+    assert!(classes < 120 * US, "{classes} ps");
+    assert!(short("alone") > classes, "beside flows of the same class");
+}
+
+/// What is late is bounced, goes another way or is lost, as the scenario says.
+#[test]
+fn late_packets_do_as_they_are_told() {
+    let text = fabric("racks = 8, hosts_per_rack = 4, switches = 1, slice = \"20 us\", dark = \"1 us\"")
+        + "[workload.poisson]\nload = 0.3\nsizes.exponential = \"50 kB\"\n[window]\nmeasure = \"1 ms\"\n"
+        // Bulk that finds room is late where others come after it.
+        + &["reroute", "bounce", "lose"]
+            .map(|late| {
+                let bulk = "bulk = { above = \"30 kB\", by = \"age\", routing.vlb = {} }";
+                scheme(late, &format!("routing.hoho = {{}}\n{bulk}\nlate = \"{late}\"\n"))
+            })
+            .concat();
+    for late in ["reroute", "bounce", "lose"] {
+        let ran = run(&text, late, 1);
+        let reasons = ran.words("drops", "reason");
+        assert_eq!(reasons.iter().any(|r| r == "late"), late == "lose", "{late}: {reasons:?}");
+        let kept: i64 = ran.column("links", "late_packets").iter().sum();
+        assert_eq!(kept > 0, late != "lose", "{late}: {kept}");
+    }
+}
+
+/// Random networks of rotor switches, some of which fail.
+fn networks() -> impl Strategy<Value = String> {
+    let shape = select(vec![
+        "racks = 4, hosts_per_rack = 2, switches = 1, slice = \"20 us\", dark = \"2 us\"",
+        "racks = 6, hosts_per_rack = 2, switches = 3, slice = \"10 us\", dark = \"1 us\", stepping = \"staggered\"",
+        "racks = 8, hosts_per_rack = 1, switches = 2, slice = \"30 us\", matchings.random.factor = 2",
+        "racks = 9, hosts_per_rack = 1, switches = 2, slice = \"15 us\", dark = \"5 us\", matchings.grid.dimensions = 1",
+        "racks = 2, hosts_per_rack = 3, switches = 1, slice = \"10 us\", dark = \"1 us\"",
+    ]);
+    let routing = select(vec![
+        "routing.direct = {}",
+        "routing.vlb = {}",
+        "routing.vlb.spread = \"in_turn\"",
+        "routing.hoho.hops = 3",
+        "routing.ucmp = { hops = 3, alpha = 0.7 }",
+        "routing.shortest.settled = false",
+        "routing.rotor_lb = {}",
+        "routing.hoho = {}\nbulk = { above = \"20 kB\", routing.rotor_lb = {} }",
+        "routing.shortest.paths = 3\nbulk = { above = \"20 kB\", by = \"age\", routing.vlb = {} }",
+    ]);
+    let transport = select(vec![
+        "transport.datagrams = {}",
+        "transport.datagrams = {}\necmp = \"packet\"",
+        "transport.raw = { report_every = \"300 us\" }",
+        "transport.tcp = { congestion = \"cubic\", min_rto = \"2 ms\" }",
+    ]);
+    let queues = (
+        select(vec!["", "late = \"bounce\"\n", "late = \"lose\"\n"]),
+        select(vec!["", "queue = \"9 kB\"\n"]),
+        select(vec!["latency = \"0 s\"", "latency = \"300 ns\"", "buffer.per_port = \"6 kB\"", "ecn = \"9 kB\""]),
+        select(vec!["0.0", "1e-7"]),
+    );
+    let failure = (
+        select(vec!["{ switch = 0 }", "{ switch = 2 }", "{ wire = 7 }", "{ wire = 0 }", "{ host = 1 }"]),
+        0u32..400,
+        1u32..300,
+        select(vec!["0 s", "30 us"]),
+    )
+        .prop_map(|(element, at, length, detection)| {
+            let until = at + length;
+            format!(
+                "[[failure]]\nelement = {element}\nat = \"{at} us\"\nuntil = \"{until} us\"\ndetection = \"{detection}\"\n"
+            )
+        });
+    let failures = prop_oneof![Just(String::new()), prop::collection::vec(failure, 1..4).prop_map(|f| f.concat())];
+    let load = select(vec![0.1, 0.5, 1.2]);
+    (shape, routing, transport, queues, failures, load).prop_map(
+        |(shape, routing, transport, (late, queue, switch, errors), failures, load)| {
+            let granted = routing.contains("rotor_lb");
+            let transport = if granted { "transport.datagrams = {}" } else { transport };
+            format!(
+                "{}bit_error = {errors}\nswitch = {{ {switch} }}\n[workload.poisson]\nload = {load}\nsizes.exponential = \
+                 \"30 kB\"\n[window]\nmeasure = \"400 us\"\ndrain = \"1 ms\"\n{failures}[scheme.a]\n{transport}\n\
+                 [scheme.a.rotor]\n{routing}\n{late}{queue}",
+                fabric(shape)
+            )
+            // `bulk` and `routing` are keys of the same table.
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, rng_seed: RngSeed::Fixed(21), ..ProptestConfig::default() })]
+
+    /// Packets and bytes are conserved, and a seed gives the same rows.
+    #[test]
+    fn books_balance_whatever_fails(text in networks()) {
+        let first = try_run(&text, "a", 5).unwrap_or_else(|e| panic!("{e}\n{text}"));
+        let again = try_run(&text, "a", 5).unwrap_or_else(|e| panic!("{e}\n{text}"));
+        assert_same(&text, &first, &again);
+        prop_assert!(first.summary.packets.sent > 0);
+    }
+}

@@ -56,6 +56,7 @@ pub enum RotorSetupError {
 ///
 /// # Errors
 /// If its file cannot be read, or if there is no such schedule.
+#[expect(clippy::disallowed_methods, reason = "it reads the schedule file")]
 pub(crate) fn schedule(spec: &RotorSpec, base: &Path) -> Result<Arc<RotorSchedule>, RotorSetupError> {
     let read = |name: &str| {
         let path = base.join(name);

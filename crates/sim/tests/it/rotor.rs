@@ -67,7 +67,7 @@ fn nothing_is_sent_into_the_dark() {
     let mut by_cycle = std::collections::BTreeMap::<i64, i64>::new();
     for at in crossed {
         let (cycle, within) = (at / (30 * US), at % (30 * US));
-        assert!(within >= US + LINE && within <= 10 * US, "crossed {within} ps after the start of a cycle");
+        assert!((US + LINE..=10 * US).contains(&within), "crossed {within} ps after the start of a cycle");
         *by_cycle.entry(cycle).or_default() += 1;
     }
     assert_eq!(by_cycle.values().max(), Some(&7));

@@ -136,6 +136,11 @@ impl Rotor {
             }
             let begin = at.max(hold.open).max(state.free_at());
             let fits = begin.0.saturating_add(state.line_time_of(waits + u64::from(wire))) <= hold.close.0;
+            // The room of a circuit that has begun is granted already.
+            if self.grants.is_some() && bulk && hold.open <= at + self.cycle.timing().dark() {
+                slice = when + 1;
+                continue;
+            }
             let waits_for_more = self.limit.is_some() || self.late == Late::Bounce;
             if fits || waits_for_more && hold.open > at {
                 self.enqueue(wires, queue, id, wire, hop.progress);

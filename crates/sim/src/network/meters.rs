@@ -38,6 +38,8 @@ pub enum Loss {
     Shed,
     /// It was queued at an access point that its device left.
     Handover,
+    /// It lost only its payload: its header went on, as its data queue was full.
+    Trimmed,
 }
 
 impl Loss {
@@ -57,6 +59,7 @@ impl Loss {
             Self::Air => "air",
             Self::Shed => "aqm",
             Self::Handover => "handover",
+            Self::Trimmed => "trimmed",
         }
     }
 }
@@ -90,6 +93,13 @@ impl Meters {
         count.0 += 1;
         count.1 += u64::from(packet.bytes);
         ends.lost(packet);
+    }
+
+    /// Counts a packet that lost `bytes` of payload and went on.
+    pub(crate) fn trimmed(&mut self, link: u32, bytes: u32) {
+        let count = self.losses.entry((link, Loss::Trimmed)).or_default();
+        count.0 += 1;
+        count.1 += u64::from(bytes);
     }
 
     /// Counts a lost frame of the control message with this number.

@@ -174,6 +174,9 @@ impl Network {
 
     /// A switch's port that chooses its next packet may be free.
     pub fn serve_port(&mut self, now: SimTime, link: u32, ends: &mut Endpoints) {
+        if self.wires.links[link as usize].trims() {
+            return self.serve_trimming(now, link, ends);
+        }
         if self.wires.links[link as usize].is_by_input() {
             if let Some((id, arrival)) = self.wires.serve_by_input(now, link) {
                 let last = self.wires.links[link as usize].to < self.wires.hosts;

@@ -1487,7 +1487,7 @@ class Ndp(Values):
     """
     rto: Duration = "1 ms"
     """How long a sender waits for an answer to a packet before it repeats it. It doubles with each
-    timeout in a row. Only lost headers and failures cause timeouts.
+    timeout in a row. Timeouts come from lost headers, bit errors and failures only.
     """
     spray: Spray = "permutation"
     """Choice of the path of each packet."""

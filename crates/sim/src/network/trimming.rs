@@ -230,3 +230,92 @@ impl Network {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::packet::{NO_OPTIONS, UNKNOWN, flags};
+    use std::sync::Arc;
+    use timeplane_model::{Fabric, Framing, LinkSpec, NodeId, Rate, Switch};
+    use timeplane_workload::Streams;
+
+    /// The link from the switch to host 0.
+    const LINK: u32 = 1;
+
+    /// Two hosts on a switch, with links of 8 Gb/s, where a byte takes 1 ns.
+    fn wires() -> Wires {
+        let spec =
+            LinkSpec { rate: Rate::gbps(8), propagation: Duration::ZERO, framing: Framing::Ethernet, bit_error: 0.0 };
+        let wires = [(NodeId(0), NodeId(2), spec), (NodeId(1), NodeId(2), spec)];
+        let fabric = Fabric::new(2, vec![Switch::default()], &wires).expect("a fabric");
+        Wires::new(Arc::new(fabric), &Streams::new(1))
+    }
+
+    /// A packet that comes to the port at time zero.
+    fn come(ports: &mut TrimmingPorts, wires: &mut Wires, bytes: u32, hash: u32, flags: u16) -> u32 {
+        let (options, ahead) = (NO_OPTIONS, UNKNOWN);
+        let id = wires.packets.insert(Packet {
+            flow: 0,
+            destination: 0,
+            hash,
+            bytes,
+            seq: 0,
+            options,
+            path: 0,
+            flags,
+            ahead,
+        });
+        ports.ports[LINK as usize].coming.push_back((SimTime::ZERO, id));
+        id
+    }
+
+    #[test]
+    fn what_finds_a_full_queue_is_trimmed_and_headers_have_a_bound() {
+        let (mut wires, mut meters) = (wires(), Meters::default());
+        let mut ports = TrimmingPorts::new(Trimming { queue: 2, headers: 3, header: 46 }, 4);
+        let ids: Vec<u32> = (0..6).map(|i| come(&mut ports, &mut wires, 1_000, i, flags::ECT)).collect();
+        let lost = ports.admit(&mut wires, &mut meters, SimTime::ZERO, LINK);
+        // Four of six are trimmed, and one header finds no room.
+        assert_eq!((lost.len(), meters.losses[&(LINK, Loss::Trimmed)]), (1, (4, 4 * 954)));
+        assert_eq!(ports.waiting(&wires, LINK), (5, 2 * 1_038 + 3 * 84));
+        let bytes = |id: &u32| wires.packets.get(*id).bytes;
+        assert_eq!((ids.iter().map(bytes).sum::<u32>(), bytes(&lost[0])), (2 * 1_000 + 4 * 46, 46));
+        // The first packet stays: only the last one in the queue is trimmed in place of another.
+        assert_eq!(bytes(&ids[0]), 1_000);
+        assert_eq!(ports.ports[LINK as usize].line, 1_000 * (2 * 1_038 + 3 * 84));
+    }
+
+    #[test]
+    fn both_the_last_and_the_new_packet_may_be_trimmed() {
+        let trimmed_last = |hash| {
+            let (mut wires, mut meters) = (wires(), Meters::default());
+            let mut ports = TrimmingPorts::new(Trimming { queue: 1, headers: 3, header: 46 }, 4);
+            let last = come(&mut ports, &mut wires, 1_000, 0, flags::ECT);
+            let new = come(&mut ports, &mut wires, 1_000, hash, flags::ECT);
+            ports.admit(&mut wires, &mut meters, SimTime::ZERO, LINK);
+            let [last, new] = [last, new].map(|id| wires.packets.get(id).bytes == 46);
+            assert!(last != new, "one of them");
+            last
+        };
+        let count = (0..1_000).filter(|&hash| trimmed_last(hash)).count();
+        assert!((430..570).contains(&count), "{count} of 1000");
+    }
+
+    #[test]
+    fn ten_headers_leave_for_each_packet_of_data() {
+        let (mut wires, mut meters) = (wires(), Meters::default());
+        let mut ports = TrimmingPorts::new(Trimming { queue: 8, headers: 100, header: 46 }, 4);
+        for i in 0..3 {
+            come(&mut ports, &mut wires, 1_000, i, flags::ECT);
+        }
+        for i in 0..25 {
+            come(&mut ports, &mut wires, 46, i, flags::ACK);
+        }
+        assert!(ports.admit(&mut wires, &mut meters, SimTime::ZERO, LINK).is_empty());
+        let port = &mut ports.ports[LINK as usize];
+        let order: Vec<bool> =
+            std::iter::from_fn(|| port.next()).map(|id| wires.packets.get(id).may_be_trimmed()).collect();
+        let data: Vec<usize> = (0..order.len()).filter(|&i| order[i]).collect();
+        assert_eq!((order.len(), data), (28, vec![10, 21, 27]));
+    }
+}

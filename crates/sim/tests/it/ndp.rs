@@ -57,7 +57,8 @@ fn an_incast_takes_as_long_as_the_link_of_its_receiver() {
             ran.summary.retransmissions,
             ran.summary.packets.sent,
         );
-        assert!(last >= line_us && last < 1.03 * line_us + 20.0, "{last} us, {line_us} us of line time");
+        // The first packet arrives after four links, and a pulled one a round trip later.
+        assert!(last >= line_us && last < 1.02 * line_us + 60.0, "{last} us, {line_us} us of line time");
         assert_eq!((ran.summary.timeouts, ran.summary.packets.dropped), (0, 0));
         assert!(trimmed > 0 && ran.summary.retransmissions == trimmed, "each trimmed packet is sent once more");
     }
@@ -244,7 +245,7 @@ fn flows_outlast_failures() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 32, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default() })]
     /// A run with lost packets or bytes fails by itself. The same seed gives the same tables.
     #[test]
     fn random_runs_keep_their_books(
@@ -263,7 +264,7 @@ proptest! {
         (window, queue, headers) in (1u32..40, 1u32..12, select(vec![1u32, 10, 1125])),
         spray in select(vec!["permutation", "hash"]),
         nic in select(vec!["", "nic.discipline = \"fifo\"", "nic.discipline = \"round_robin\"", "nic.burst = \"16 kB\""]),
-        bytes in select(vec![1u64, 1_454, 20_000, 60_000]),
+        bytes in select(vec![1u64, 1_454, 30_000]),
         failure in select(vec!["", "[[failure]]\nelement.wire = 1\nat = \"100 us\"\nuntil = \"400 us\"\n",
             "[[failure]]\nelement.switch = 0\nat = \"50 us\"\nuntil = \"90 us\"\ndetection = \"10 us\"\n"]),
         drain in select(vec!["", "[window]\ndrain = \"200 us\"\n"]),
@@ -273,7 +274,7 @@ proptest! {
             "[fabric]\n{shape}\nrate = \"{rate}\"\nuplink_rate = \"{uplink}\"\npropagation = \"{propagation}\"\n\
              framing = \"{framing}\"\nmtu = \"{mtu} B\"\nbit_error = {bit_error}\nswitch.latency = \"{latency}\"\n\
              [workload.shuffle]\nbytes = \"{bytes} B\"\njitter = \"20 us\"\n{drain}{failure}\
-             [record]\nqueues_every = \"9 us\"\nlatency = true\n\
+             [record]\nqueues_every = \"200 us\"\nlatency = true\n\
              [scheme.ndp]\n{nic}\n\
              transport.ndp = {{ window = {window}, queue = {queue}, headers = {headers}, spray = \"{spray}\" }}\n"
         );
@@ -287,8 +288,9 @@ proptest! {
             prop_assert_eq!(s.flows.unfinished, 0, "{}", text);
         }
         let (fct, ideal) = (ran.nullable("flows", "fct_ps"), ran.column("flows", "ideal_ps"));
-        // All paths of these fabrics are alike, so no flow is faster than alone.
-        prop_assert!(fct.iter().zip(&ideal).all(|(f, i)| f.is_none_or(|f| f >= *i)), "{}", text);
+        // No flow is faster than alone, but where several paths are faster than one of them.
+        let one_path = rate == "1 Gb/s" || uplink == "10 Gb/s";
+        prop_assert!(!one_path || fct.iter().zip(&ideal).all(|(f, i)| f.is_none_or(|f| f >= *i)), "{}", text);
         prop_assert_eq!(
             serde_json::to_string(&ran.summary).unwrap(),
             serde_json::to_string(&again.summary).unwrap()

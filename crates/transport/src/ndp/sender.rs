@@ -71,7 +71,8 @@ impl NdpSender {
             bytes,
             packets: config.packets(bytes),
             next: 0,
-            credit: u64::from(config.window.max(1)),
+            // What a short flow leaves of the window is not for repetitions: these wait for pulls.
+            credit: config.packets(bytes).min(u64::from(config.window.max(1))),
             pulled: 0,
             resend: VecDeque::new(),
             outstanding: VecDeque::new(),
@@ -160,7 +161,8 @@ impl NdpSender {
     /// for a pull.
     pub fn deadline(&self) -> Option<Time> {
         match self.outstanding.front() {
-            Some(first) => Some(first.sent.saturating_add(self.config.timeout(self.backoff))),
+            // An answer ends the backoff, so the timeout of older packets may be over by then.
+            Some(first) => Some(first.sent.saturating_add(self.config.timeout(self.backoff)).max(self.active)),
             None if self.credit == 0 && self.has_more() => {
                 Some(self.active.saturating_add(self.config.timeout(MOST_BACKOFF)))
             }
@@ -293,6 +295,31 @@ mod tests {
         // The first one was only late.
         sender.on_ack(at(1), 1_000);
         assert!(sender.is_done() && sender.deadline().is_none());
+    }
+
+    #[test]
+    fn a_short_flow_repeats_only_what_is_pulled() {
+        let mut sender = NdpSender::new(&CONFIG, 1_000);
+        sent(&mut sender, 0);
+        sender.on_nack(at(1), 0);
+        assert_eq!(sent(&mut sender, 1), [0; 0], "two packets of the window were not used");
+        sender.on_pull(at(2), 1);
+        assert_eq!(sent(&mut sender, 2), [0]);
+    }
+
+    #[test]
+    fn an_answer_ends_the_backoff_and_no_deadline_is_past() {
+        let mut sender = NdpSender::new(&CONFIG, 3_000);
+        sent(&mut sender, 0);
+        for us in [1_000, 3_000] {
+            sender.on_timeout(at(us));
+            sent(&mut sender, us);
+        }
+        assert_eq!(sender.deadline(), Some(at(7_000)));
+        sender.on_ack(at(5_000), 2_000);
+        assert_eq!(sender.deadline(), Some(at(5_000)));
+        sender.on_timeout(at(5_000));
+        assert_eq!((sent(&mut sender, 5_000), sender.timeouts()), (vec![0, 1_000], 8));
     }
 
     /// The receiver got a repetition whose acknowledgement was lost, and pulls no more. The answer to

@@ -172,7 +172,9 @@ impl Net {
         (0..self.flows.len()).for_each(|flow| self.pump(flow));
         for _ in 0..2_000_000 {
             let ends = self.flows.iter().flat_map(|f| [f.sender.deadline(), f.receiver.deadline()]);
-            let timer = ends.chain([self.pacer.deadline()]).flatten().min();
+            // That of an idle pacer may be.
+            let pull = self.pacer.deadline().map(|at| at.max(self.now));
+            let timer = ends.chain([pull]).flatten().min();
             let arrival = self.heap.peek().map(|Reverse((at, _))| *at);
             if self.flows.iter().all(|f| f.sender.is_done()) {
                 for flow in &self.flows {
@@ -182,7 +184,8 @@ impl Net {
                 return self;
             }
             let next = timer.into_iter().chain(arrival).min().expect("a flow that is not done waits for something");
-            self.now = self.now.max(next);
+            assert!(next >= self.now, "a deadline is past");
+            self.now = next;
             if arrival == Some(next) && timer.is_none_or(|t| next <= t) {
                 let Reverse((_, packet)) = self.heap.pop().expect("it was seen");
                 let (flow, kind) = self.packets[packet];

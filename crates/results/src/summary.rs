@@ -503,8 +503,8 @@ pub fn swept_numbers(values: &[Option<&str>]) -> Option<ArrayRef> {
 
 /// The summaries as a table with one row per run, in their order: key, scheme, swept keys (numbers
 /// if all values are numbers, otherwise text), seed and every number of the summary, then one
-/// column of lost packets for each reason, and `trimmed_packets` if a run has any. If a run has lower bounds, a last column `lower_bounds`
-/// names their columns, separated by spaces.
+/// column of lost packets for each reason, and `trimmed_packets` if a run has any. If a run has
+/// lower bounds, a last column `lower_bounds` names their columns, separated by spaces.
 pub fn summary_batch<'a>(runs: impl IntoIterator<Item = (&'a str, &'a RunSummary)>) -> RecordBatch {
     let (keys, runs): (Vec<&str>, Vec<&RunSummary>) = runs.into_iter().unzip();
     let mut fields = Vec::new();

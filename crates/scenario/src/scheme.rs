@@ -115,8 +115,8 @@ pub enum Ecmp {
 #[serde(deny_unknown_fields, default)]
 pub struct Nic {
     /// Order in which a host sends. Where a plan opens gates, it holds for the packets of each
-    /// destination. Default: `fair_queue` for NDP and for TCP with another preset than `rfc`, `fifo`
-    /// otherwise.
+    /// destination. Default: `fair_queue` for NDP and for TCP with another preset than `rfc`,
+    /// `fifo` otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub discipline: Option<Discipline>,
     /// Segmentation offload: the interface takes packets of one queue in bursts of at most this

@@ -161,7 +161,8 @@ pub enum Segmentation {
 }
 
 impl SenderSide {
-    /// Application bytes that the sender would send now if it could. Those of TCP wait for windows, those of NDP for pulls.
+    /// Application bytes that the sender would send now if it could. Those of TCP wait for windows,
+    /// those of NDP for pulls.
     pub fn unsent(&self) -> u64 {
         match &self.transport {
             SenderTransport::Datagrams { unsent, .. } => *unsent,

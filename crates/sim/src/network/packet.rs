@@ -38,8 +38,8 @@ impl Packet {
         (self.flags >> flags::CLASS_SHIFT) as u8
     }
 
-    /// Whether a switch may cut it down to its header: data of NDP that is still whole. NDP marks it
-    /// as ECN-capable, as TCP does.
+    /// Whether a switch may cut it down to its header: data of NDP that is still whole. NDP marks
+    /// it as ECN-capable, as TCP does.
     #[inline]
     pub const fn may_be_trimmed(&self) -> bool {
         self.flags & (flags::ACK | flags::ECT | flags::CE) == flags::ECT

@@ -40,8 +40,8 @@ fn incast(senders: u32, bytes: u64, schemes: &str) -> String {
 }
 
 /// The last of N flows to one host ends when the host's link has carried all of them, plus a few
-/// percent: headers of trimmed packets, and the time until the first packet arrives. All packets are
-/// full, as a pull takes the time of a full one.
+/// percent: headers of trimmed packets, and the time until the first packet arrives. All packets
+/// are full, as a pull takes the time of a full one.
 #[test]
 fn an_incast_takes_as_long_as_the_link_of_its_receiver() {
     for (senders, packets) in [(8, 50), (40, 50), (60, 15), (60, 2)] {

@@ -322,8 +322,8 @@ mod tests {
         assert_eq!((sent(&mut sender, 5_000), sender.timeouts()), (vec![0, 1_000], 8));
     }
 
-    /// The receiver got a repetition whose acknowledgement was lost, and pulls no more. The answer to
-    /// the first transmission, which was cut, comes late.
+    /// The receiver got a repetition whose acknowledgement was lost, and pulls no more. The answer
+    /// to the first transmission, which was cut, comes late.
     #[test]
     fn a_sender_does_not_wait_for_ever_for_a_pull() {
         let mut sender = NdpSender::new(&CONFIG, 1_000);

@@ -222,7 +222,7 @@ impl NdpSender {
     fn sent_at(&self, offset: u64) -> Option<u64> {
         let payload = u64::from(self.config.payload);
         let packet = offset / payload;
-        (offset % payload == 0 && packet < self.next).then_some(packet)
+        (offset.is_multiple_of(payload) && packet < self.next).then_some(packet)
     }
 
     fn len_of(&self, packet: u64) -> u32 {

@@ -105,6 +105,7 @@ __all__ = [
     "Matchings",
     "Matrix",
     "MoreRacks",
+    "Ndp",
     "Nic",
     "OwnAlgorithm",
     "OwnFabric",
@@ -160,6 +161,7 @@ __all__ = [
     "SlotFill",
     "SlotMetric",
     "Spread",
+    "Spray",
     "StandbySpec",
     "Stepping",
     "Stride",
@@ -1558,14 +1560,58 @@ class Tcp(Values):
     """
 
 
+#: Choice of the path of each packet.
+#:
+#: - ``"permutation"``: The sender uses all equal paths in turn, each round in another random order.
+#: - ``"hash"``: Each packet takes a path by a hash of its own.
+Spray: TypeAlias = Literal["permutation", "hash"]
+
+
+@dataclass(kw_only=True)
+class Ndp(Values):
+    """NDP: receivers pull packets at the rate of their links, and switches cut packets down to
+    their headers. A sender sends its window at once. The switches of the scheme hold few
+    packets; the memory and the marking of `fabric.switch` do not apply to them. A packet that
+    finds its queue full loses its payload. Its header goes on before all data, with
+    acknowledgements and pulls. Headers have 46 B: frames of 64 B on an Ethernet, 84 B with
+    preamble and pause. Each packet that arrives lets the receiver send one pull later, which
+    asks for one packet more. A host sends its pulls at the rate of full packets on its link,
+    flow by flow in turn.
+    """
+
+    _key: ClassVar[str] = "ndp"
+
+    window: int = 30
+    """Packets that a sender sends before it hears of the receiver. A flow has its full rate if they
+    take at least a round trip to send.
+    """
+    queue: int = 8
+    """Data packets that wait at a port of a switch, besides the one that is sent. The packet that
+    comes next is cut, or the last one in the queue, with equal probability.
+    """
+    headers: int = 1125
+    """Headers, acknowledgements and pulls that wait at a port of a switch; further ones are lost.
+    While data waits too, ten of them leave for each data packet. By default they take as much
+    memory as 8 packets of 9 kB.
+    """
+    rto: Duration = "1 ms"
+    """How long a sender waits for an answer to a packet before it repeats it. It doubles with each
+    timeout in a row. Timeouts come from lost headers, bit errors and failures only.
+    """
+    spray: Spray = "permutation"
+    """Choice of the path of each packet."""
+
+
 #: Transport of flows.
 #:
 #: - :class:`Datagrams`: Open-loop UDP datagrams with 28 B of headers; lost datagrams stay lost.
 #: - :class:`Raw`: Raw frames with end-to-end repair: receivers report missing frames, senders
 #:   resend them.
 #: - :class:`Tcp`: TCP.
-Transport: TypeAlias = Datagrams | Raw | Tcp
-_Transport = {"datagrams": Datagrams, "raw": Raw, "tcp": Tcp}
+#: - :class:`Ndp`: NDP: receivers pull packets, and switches cut packets that find a full queue to
+#:   their headers.
+Transport: TypeAlias = Datagrams | Raw | Tcp | Ndp
+_Transport = {"datagrams": Datagrams, "raw": Raw, "tcp": Tcp, "ndp": Ndp}
 
 #: Choice of packets among paths of equal cost.
 #:
@@ -1589,7 +1635,8 @@ class Nic(Values):
 
     discipline: Discipline | None = None
     """Order in which a host sends. Where a plan opens gates, it holds for the packets of each
-    destination. Default: `fair_queue` for TCP with another preset than `rfc`, `fifo` otherwise.
+    destination. Default: `fair_queue` for NDP and for TCP with another preset than `rfc`, `fifo`
+    otherwise.
     """
     burst: Bytes = "0 B"
     """Segmentation offload: the interface takes packets of one queue in bursts of at most this many

@@ -174,6 +174,10 @@ pub struct RunSummary {
     pub goodput_jain: Option<f64>,
     /// Packets lost in the whole run, by reason.
     pub dropped_packets: BTreeMap<String, u64>,
+    /// Packets that switches cut down to their headers in the whole run; they are not lost. `None`
+    /// if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trimmed_packets: Option<u64>,
     /// Packets of the whole run, including acknowledgments.
     pub packets: Tally,
     /// Bytes of the packets of the whole run, without link framing.
@@ -236,6 +240,7 @@ pub struct Summarizer {
     any_unfinished: bool,
     destinations: Vec<bool>,
     dropped_packets: BTreeMap<&'static str, u64>,
+    trimmed_packets: Option<u64>,
     control: BTreeMap<&'static str, ControlTotals>,
     retransmissions: u64,
     timeouts: u64,
@@ -295,6 +300,11 @@ impl Summarizer {
         *self.dropped_packets.entry(row.reason).or_default() += row.packets;
     }
 
+    /// Counts packets that a switch cut down to their headers.
+    pub fn trimmed(&mut self, packets: u64) {
+        *self.trimmed_packets.get_or_insert(0) += packets;
+    }
+
     /// Counts control messages.
     pub fn control(&mut self, row: &ControlRow) {
         let total = self.control.entry(row.kind).or_default();
@@ -347,6 +357,7 @@ impl Summarizer {
             goodput_bps,
             goodput_jain: jain(&per_host),
             dropped_packets: self.dropped_packets.into_iter().map(|(k, v)| (k.to_owned(), v)).collect(),
+            trimmed_packets: self.trimmed_packets,
             packets: facts.packets,
             bytes: facts.bytes,
             control_messages: self.control.into_iter().map(|(k, v)| (k.to_owned(), v)).collect(),
@@ -492,8 +503,8 @@ pub fn swept_numbers(values: &[Option<&str>]) -> Option<ArrayRef> {
 
 /// The summaries as a table with one row per run, in their order: key, scheme, swept keys (numbers
 /// if all values are numbers, otherwise text), seed and every number of the summary, then one
-/// column of lost packets for each reason. If a run has lower bounds, a last column `lower_bounds`
-/// names their columns, separated by spaces.
+/// column of lost packets for each reason, and `trimmed_packets` if a run has any. If a run has
+/// lower bounds, a last column `lower_bounds` names their columns, separated by spaces.
 pub fn summary_batch<'a>(runs: impl IntoIterator<Item = (&'a str, &'a RunSummary)>) -> RecordBatch {
     let (keys, runs): (Vec<&str>, Vec<&RunSummary>) = runs.into_iter().unzip();
     let mut fields = Vec::new();
@@ -526,6 +537,10 @@ pub fn summary_batch<'a>(runs: impl IntoIterator<Item = (&'a str, &'a RunSummary
         let counts = runs.iter().map(|s| s.dropped_packets.get(reason).copied().unwrap_or(0));
         let name = format!("dropped_{reason}_packets").replace([' ', '-'], "_");
         add(&name, Arc::new(UInt64Array::from_iter_values(counts)), false);
+    }
+    if runs.iter().any(|s| s.trimmed_packets.is_some()) {
+        let counts = runs.iter().map(|s| s.trimmed_packets.unwrap_or(0));
+        add("trimmed_packets", Arc::new(UInt64Array::from_iter_values(counts)), false);
     }
     let lower_bounds: Vec<String> = runs.iter().map(|s| s.lower_bounds().join(" ")).collect();
     if lower_bounds.iter().any(|names| !names.is_empty()) {

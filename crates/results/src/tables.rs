@@ -296,11 +296,11 @@ tables! {
         link: u32,
         /// The node at its sending end.
         node: u32,
-        /// Why.
+        /// Why. Packets that were `trimmed` are not lost: their headers went on.
         reason: &'static str,
-        /// Packets lost.
+        /// Packets lost, or trimmed.
         packets: u64,
-        /// Bytes lost, without link framing.
+        /// Bytes lost, without link framing; of packets that were trimmed, their payload.
         bytes: u64,
     }
 

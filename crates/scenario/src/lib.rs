@@ -21,6 +21,7 @@ mod flyways;
 mod host;
 #[expect(clippy::disallowed_methods, reason = "it reads scenario files")]
 mod load;
+mod ndp;
 mod own_fabric;
 mod pause;
 mod preset;
@@ -48,6 +49,7 @@ pub use failure::{Element, Failure};
 pub use flyways::{FlywaysSpec, PointingSpec};
 pub use host::{HostLatency, HostSpec, HostTimes};
 pub use load::{Loaded, Point, split_override};
+pub use ndp::Ndp;
 pub use own_fabric::{OwnFabric, OwnSwitch};
 pub use pause::{Pause, PausedPackets};
 pub use preset::{Preset, PresetHost, PresetLatency};
@@ -73,6 +75,7 @@ pub use timeplane_schedule::rotor::{Stepping, routing::RotorRouting};
 pub use timeplane_schedule::{
     Algorithm, Algorithms, OwnAlgorithm, PathColoring, RateNormalizer, SlotFill, SlotMetric, TdmaScheduler,
 };
+pub use timeplane_transport::ndp::Spray;
 pub use timeplane_transport::{CongestionKind, DelayedAck, RtoRule};
 pub use workload::{
     ChakraTrace, CoflowTrace, Collective, CollectiveAlgorithm, CollectiveAlgorithms, CollectiveSpec, FlowList,

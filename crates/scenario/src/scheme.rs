@@ -5,6 +5,7 @@ use crate::control::ControlSpec;
 use crate::controllers::ControllersSpec;
 use crate::flyways::FlywaysSpec;
 use crate::host::{HostLatency, HostSpec};
+use crate::ndp::Ndp;
 use crate::own_fabric::OwnFabric;
 use crate::proxy::ProxySpec;
 use crate::rotor::RotorRoutingSpec;
@@ -59,6 +60,7 @@ impl Scheme {
     pub fn discipline(&self) -> Discipline {
         let by_transport = match &self.transport {
             Transport::Tcp(tcp) if tcp.preset.unwrap_or_default() != TcpPreset::Rfc => Discipline::FairQueue,
+            Transport::Ndp(_) => Discipline::FairQueue,
             _ => Discipline::Fifo,
         };
         self.nic.discipline.unwrap_or(by_transport)
@@ -75,6 +77,9 @@ pub enum Transport {
     Raw(Raw),
     /// TCP.
     Tcp(Tcp),
+    /// NDP: receivers pull packets, and switches cut packets that find a full queue to their
+    /// headers.
+    Ndp(Ndp),
 }
 
 /// Raw frames with end-to-end repair.
@@ -114,7 +119,8 @@ pub enum Ecmp {
 #[serde(deny_unknown_fields, default)]
 pub struct Nic {
     /// Order in which a host sends. Where a plan opens gates, it holds for the packets of each
-    /// destination. Default: `fair_queue` for TCP with another preset than `rfc`, `fifo` otherwise.
+    /// destination. Default: `fair_queue` for NDP and for TCP with another preset than `rfc`,
+    /// `fifo` otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub discipline: Option<Discipline>,
     /// Segmentation offload: the interface takes packets of one queue in bursts of at most this

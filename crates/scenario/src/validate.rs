@@ -12,6 +12,7 @@ mod fabric;
 mod failures;
 mod flyways;
 mod hosts;
+mod ndp;
 mod own_fabric;
 mod pauses;
 mod proxy;

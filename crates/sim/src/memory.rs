@@ -8,6 +8,7 @@ use crate::network::link::LinkState;
 use timeplane_experiment::{PlannedRun, Prepared};
 use timeplane_model::{Bytes, Fabric};
 use timeplane_scenario::{Scenario, Scheme, Transport, Workload};
+use timeplane_transport::ndp::NdpSender;
 use timeplane_transport::{RawSender, Sender};
 use timeplane_workload::Source;
 
@@ -17,6 +18,7 @@ pub fn least(scenario: &Scenario, scheme: &Scheme, fabric: &Fabric, source: &Sou
         Transport::Datagrams {} => 0,
         Transport::Raw(_) => size_of::<RawSender>() + size_of::<ReceiverEnd>(),
         Transport::Tcp(_) => size_of::<Sender>() + size_of::<ReceiverEnd>(),
+        Transport::Ndp(_) => size_of::<NdpSender>() + size_of::<ReceiverEnd>(),
     };
     let flows = u128::from(at_once(scenario, source)) * (size_of::<Flow>() + ends) as u128;
     let links = (fabric.links().len() * size_of::<LinkState>()) as u128;

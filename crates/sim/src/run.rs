@@ -13,7 +13,7 @@ use crate::engine::{Ended, Engine, Pulse};
 use crate::hosts::endpoints::{self, Config, Endpoints};
 use crate::hosts::receive::ReceiveBuffer;
 use crate::hosts::turns::Quanta;
-use crate::network::{InterfaceForm, Network};
+use crate::network::{InterfaceForm, Loss, Network, Trimming};
 use crate::record::capture::Capture;
 use crate::record::latency::{Histogram, Latencies};
 use crate::record::ledger::Ledger;
@@ -34,6 +34,7 @@ use timeplane_scenario::{
 };
 use timeplane_schedule::Algorithms;
 use timeplane_transport::RawConfig;
+use timeplane_transport::ndp::{NDP_HEADER, NdpConfig};
 use timeplane_workload::{Source, Streams};
 
 /// A run: a scenario at one point of its sweep, a scheme and a seed.
@@ -300,7 +301,7 @@ impl Setup<'_> {
             packets: source.packets().clone(),
             mtu: self.mtu,
             salt: streams.number("fabric", 0, "ecmp salt"),
-            per_packet: self.scheme.ecmp == Ecmp::Packet,
+            per_packet: self.scheme.ecmp == Ecmp::Packet || matches!(self.scheme.transport, Transport::Ndp(_)),
             routes_change: !scenario.failure.is_empty()
                 || self.fabric.rotors() > 0
                 || scenario.fabric.radio.as_ref().is_some_and(|r| !r.devices().is_empty()),
@@ -380,6 +381,9 @@ impl Setup<'_> {
             network.let_hosts_take(times, streams);
         }
         self.add_tdma(&mut network, passive);
+        if let Transport::Ndp(ndp) = &self.scheme.transport {
+            network.trim(Trimming { queue: ndp.queue, headers: ndp.headers, header: NDP_HEADER });
+        }
         if let Some(class) = self.acknowledgements() {
             network.interfaces.leave_unreported(class);
         }
@@ -510,6 +514,10 @@ fn transport(scheme: &Scheme, mtu: u32, report_latency: Duration) -> endpoints::
             endpoints::Transport::Raw { header: raw.header.get() as u32, config }
         }
         Transport::Tcp(tcp) => endpoints::Transport::Tcp(tcp.config(mtu - tcp.header_bytes())),
+        Transport::Ndp(ndp) => {
+            let config = NdpConfig { payload: mtu - NDP_HEADER, window: ndp.window, rto: ndp.rto };
+            endpoints::Transport::Ndp { config, spray: ndp.spray }
+        }
     }
 }
 
@@ -575,7 +583,8 @@ fn conclude(
     Ok((summary, ledger.recorder.finish()?))
 }
 
-/// Writes losses by link and reason; returns packets and bytes lost.
+/// Writes losses by link and reason; returns packets and bytes lost. Packets that were trimmed have
+/// lost bytes only.
 fn write_drops(engine: &mut Engine<'_>) -> (u64, u64) {
     let (mut dropped, mut dropped_bytes) = (0, 0);
     let ledger = &mut engine.ends.ledger;
@@ -583,9 +592,13 @@ fn write_drops(engine: &mut Engine<'_>) -> (u64, u64) {
         let node = engine.network.ends_of(link).0;
         let row = DropRow { link, node, reason: reason.name(), packets, bytes };
         ledger.recorder.drop(&row);
-        ledger.summary.drop(&row);
-        dropped += packets;
         dropped_bytes += bytes;
+        if reason == Loss::Trimmed {
+            ledger.summary.trimmed(packets);
+        } else {
+            ledger.summary.drop(&row);
+            dropped += packets;
+        }
     }
     (dropped, dropped_bytes)
 }

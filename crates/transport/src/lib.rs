@@ -1,4 +1,5 @@
-//! Sans-IO transports: TCP at the level of segments, and raw frames with an end-to-end repair.
+//! Sans-IO transports: TCP at the level of segments, raw frames with an end-to-end repair, and
+//! [NDP](ndp).
 //!
 //! Nothing here reads a clock, opens a socket or draws a random number. For each flow, a driver
 //! owns a [`Sender`] and a [`Receiver`] and
@@ -27,6 +28,7 @@
 mod config;
 pub mod congestion;
 mod delivery;
+pub mod ndp;
 mod raw;
 mod receive_window;
 mod receiver;

@@ -81,7 +81,8 @@ pub fn recorded() -> String {
 }
 
 /// Keys that no scenario of the repository has.
-const MORE: &[&str] = &[r#"
+const MORE: &[&str] = &[
+    r#"
 seed = 7
 seeds = 2
 [fabric]
@@ -121,4 +122,14 @@ ecmp = "packet"
 metric = "fct_mean"
 scheme = "cubic"
 at_most = "1 s"
-"#];
+"#,
+    r#"
+[fabric]
+topology.leaf_spine = { leaves = 2, hosts_per_leaf = 2, spines = 2 }
+rate = "10 Gb/s"
+[workload.shuffle]
+bytes = "20 kB"
+[scheme.ndp]
+transport.ndp = { window = 12, queue = 4, headers = 30, rto = "1 ms", spray = "hash" }
+"#,
+];

@@ -57,9 +57,9 @@ impl Checked {
             Some(open) => self.span(&at("open"), open, LONGEST_RUN),
             None => {}
         }
-        let acknowledges = s.scheme.values().any(|c| matches!(c.transport, Transport::Tcp(_)));
+        let acknowledges = s.scheme.values().any(|c| matches!(c.transport, Transport::Tcp(_) | Transport::Ndp(_)));
         if pause.what == PausedPackets::Acknowledgements && !acknowledges {
-            let message = "no acknowledgements: expected a scheme with `transport.tcp`";
+            let message = "no acknowledgements: expected a scheme with `transport.tcp` or `transport.ndp`";
             self.conflict(&at("what"), message, Some("what = \"data\""));
         }
     }

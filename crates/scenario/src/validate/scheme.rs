@@ -32,6 +32,7 @@ impl Checked {
                     self.warn(&at("ecmp"), message.to_owned());
                 }
             }
+            Transport::Ndp(ndp) => self.ndp(name, ndp, scheme, s),
         }
         if let Workload::Poisson(p) = &s.workload {
             let only = match (&p.packets, &scheme.transport) {
@@ -39,6 +40,9 @@ impl Checked {
                 (PacketMix::Single, _) => Some("packets `single` with this transport: expected `datagrams`"),
                 (_, Transport::Tcp(_)) => {
                     Some("a mix of packets with TCP: expected `datagrams` or `raw`, as TCP makes its own segments")
+                }
+                (_, Transport::Ndp(_)) => {
+                    Some("a mix of packets with NDP: expected `datagrams` or `raw`, as NDP makes its own packets")
                 }
                 _ => None,
             };

@@ -6,5 +6,6 @@ mod host_messages;
 mod loading;
 mod messages;
 mod names;
+mod ndp;
 mod presets;
 mod tcp;

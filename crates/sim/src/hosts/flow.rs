@@ -5,9 +5,10 @@
 //! numbers.
 
 use crate::engine::time::SimTime;
-use crate::hosts::endpoints::Timers;
+use crate::hosts::endpoints::{SprayedPaths, Timers};
 use crate::network::packet::Ahead;
 use timeplane_model::Time;
+use timeplane_transport::ndp::{NdpReceiver, NdpSender};
 use timeplane_transport::{RawReceiver, RawSender, Receiver, Sender};
 use timeplane_workload::PacketSizer;
 
@@ -95,6 +96,7 @@ impl ReceiverEnd {
         let deadline = match &self.transport {
             ReceiverTransport::Raw(receiver) => receiver.deadline(),
             ReceiverTransport::Tcp(receiver, _) => receiver.deadline(),
+            ReceiverTransport::Ndp(receiver, _) => receiver.deadline(),
         };
         deadline.unwrap_or(Time::MAX)
     }
@@ -125,6 +127,8 @@ pub enum SenderTransport {
     Raw(Box<RawSender>),
     /// A TCP sender with its congestion control.
     Tcp(Box<Sender>),
+    /// An NDP sender, and the paths of its packets.
+    Ndp(Box<NdpSender>, SprayedPaths),
 }
 
 /// The receiver of a flow's transport.
@@ -134,6 +138,8 @@ pub enum ReceiverTransport {
     Raw(RawReceiver),
     /// TCP, and the path of its acknowledgements.
     Tcp(Receiver, ReturnPath),
+    /// NDP, and the paths of its answers and pulls.
+    Ndp(NdpReceiver, SprayedPaths),
 }
 
 /// The path of acknowledgements.
@@ -155,12 +161,13 @@ pub enum Segmentation {
 }
 
 impl SenderSide {
-    /// Application bytes that the sender would send now if it could. Those of TCP wait for windows.
+    /// Application bytes that the sender would send now if it could. Those of TCP wait for windows,
+    /// those of NDP for pulls.
     pub fn unsent(&self) -> u64 {
         match &self.transport {
             SenderTransport::Datagrams { unsent, .. } => *unsent,
             SenderTransport::Raw(sender) => sender.backlog(),
-            SenderTransport::Tcp(_) => 0,
+            SenderTransport::Tcp(_) | SenderTransport::Ndp(..) => 0,
         }
     }
 
@@ -170,6 +177,7 @@ impl SenderSide {
             SenderTransport::Datagrams { unsent, .. } => *unsent == 0,
             SenderTransport::Raw(sender) => sender.is_done(),
             SenderTransport::Tcp(sender) => sender.is_done(),
+            SenderTransport::Ndp(sender, _) => sender.is_done(),
         }
     }
 }

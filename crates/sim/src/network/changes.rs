@@ -109,6 +109,7 @@ impl Network {
             self.note_state(link);
             self.drain_multiplexer(link.0, ends);
             self.drain_uplink(link.0, ends);
+            self.drain_trimming(link.0, ends);
             if from < hosts && self.wires.links[link.index()].is_down() {
                 let reason = if matches!(part, Part::Node(_)) { Loss::HostDown } else { Loss::LinkDown };
                 self.stop_host(at, from, reason, ends);

@@ -49,6 +49,8 @@ mod special {
     pub const BY_INPUT: u16 = 4096;
     /// Packets may join before their last bit is there.
     pub const JOINED_EARLY: u16 = 8192;
+    /// Its sending end is a port that trims packets.
+    pub const TRIMS: u16 = 1 << 15;
     /// All that makes a link one whose queue is bounded or marks, and no more.
     pub const QUEUE: u16 = BOUND | ECN | SHARED;
 }
@@ -219,6 +221,29 @@ impl LinkState {
         // A radio frame arrives as a whole.
         let special = (self.kind.special | special::AIR) & !special::CUT_THROUGH;
         self.kind = Arc::new(Kind { special, ..(*self.kind).clone() });
+    }
+
+    /// Lets a port that trims packets replace the queues of these links.
+    pub(crate) fn trim_before<'a>(links: impl Iterator<Item = &'a mut Self>) {
+        // Links that were alike stay alike.
+        let mut made: Vec<[Arc<Kind>; 2]> = Vec::new();
+        for link in links {
+            link.kind = match made.iter().rev().take(16).find(|[old, _]| Arc::ptr_eq(old, &link.kind)) {
+                Some([_, new]) => Arc::clone(new),
+                None => {
+                    let special = link.kind.special & !special::QUEUE | special::TRIMS;
+                    let new = Kind { special, limit: i64::MAX, ecn: i64::MAX, ..(*link.kind).clone() };
+                    made.push([Arc::clone(&link.kind), Arc::new(new)]);
+                    Arc::clone(&made[made.len() - 1][1])
+                }
+            };
+        }
+    }
+
+    /// Whether its sending end is a port that trims packets.
+    #[inline]
+    pub(crate) fn trims(&self) -> bool {
+        self.kind.special & special::TRIMS != 0
     }
 
     /// Whether packets wait for it in the medium.

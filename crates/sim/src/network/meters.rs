@@ -40,6 +40,8 @@ pub enum Loss {
     Handover,
     /// The circuit of a rotor switch that it waited for ended.
     Late,
+    /// It lost only its payload: its header went on, as its data queue was full.
+    Trimmed,
 }
 
 impl Loss {
@@ -60,6 +62,7 @@ impl Loss {
             Self::Shed => "aqm",
             Self::Handover => "handover",
             Self::Late => "late",
+            Self::Trimmed => "trimmed",
         }
     }
 }
@@ -93,6 +96,13 @@ impl Meters {
         count.0 += 1;
         count.1 += u64::from(packet.bytes);
         ends.lost(packet);
+    }
+
+    /// Counts a packet that lost `bytes` of payload and went on.
+    pub(crate) fn trimmed(&mut self, link: u32, bytes: u32) {
+        let count = self.losses.entry((link, Loss::Trimmed)).or_default();
+        count.0 += 1;
+        count.1 += u64::from(bytes);
     }
 
     /// Counts a lost frame of the control message with this number.

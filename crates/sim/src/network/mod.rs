@@ -26,6 +26,7 @@ mod serve;
 mod setup;
 mod shared_buffer;
 mod trains;
+mod trimming;
 pub(crate) mod wires;
 
 pub use crate::air::handover::access::NewAccess;
@@ -33,6 +34,7 @@ pub use crate::hosts::interfaces::{InterfaceForm, Interfaces};
 pub use failures::{Changes, Controller};
 pub use meters::{Loss, Meters};
 pub use news::News;
+pub use trimming::Trimming;
 pub use wires::Wires;
 
 use crate::air::flyways::links::{FLOWN, FlywayLinks, VIA};
@@ -56,6 +58,7 @@ use crate::network::pfc::PfcSwitches;
 use crate::network::rate_changes::RateChanges;
 use crate::network::repair_reports::RepairReports;
 use crate::network::trains::Trains;
+use crate::network::trimming::TrimmingPorts;
 use crate::network::wires::LinkChanges;
 use crate::record::capture::Capture;
 use crate::rotor::Rotor;
@@ -77,6 +80,7 @@ pub struct Network {
     failures: Option<Box<Failures>>,
     rate_changes: Option<Box<RateChanges>>,
     pfc: Option<Box<PfcSwitches>>,
+    trimming: Option<Box<TrimmingPorts>>,
     trains: Option<Box<Trains>>,
     /// Packets that move ahead of the calendar.
     lookahead: Option<Box<Lookahead>>,
@@ -126,6 +130,7 @@ impl Network {
             failures: None,
             rate_changes: None,
             pfc: None,
+            trimming: None,
             trains: None,
             lookahead: None,
             hybrid: None,
@@ -488,6 +493,10 @@ impl Network {
         id: u32,
         ends: &mut Endpoints,
     ) -> Option<SimTime> {
+        if self.wires.links[out as usize].trims() {
+            self.join_trimming(ready, out, id, ends);
+            return None;
+        }
         if self.wires.links[out as usize].has_port() {
             self.enqueue(at, ready, [from, out], id, ends);
             return None;

@@ -38,6 +38,23 @@ impl Packet {
         (self.flags >> flags::CLASS_SHIFT) as u8
     }
 
+    /// Whether a switch may cut it down to its header: data of NDP that is still whole. NDP marks
+    /// it as ECN-capable, as TCP does.
+    #[inline]
+    pub const fn may_be_trimmed(&self) -> bool {
+        self.flags & (flags::ACK | flags::ECT | flags::CE) == flags::ECT
+    }
+
+    /// Cuts the packet down to a header of this many bytes and marks it. Returns the bytes that it
+    /// loses, which have to be [counted](crate::network::Meters::trimmed).
+    pub(crate) fn trim(&mut self, header: u32) -> u32 {
+        debug_assert!(self.may_be_trimmed(), "it is whole, and data");
+        let cut = self.bytes.saturating_sub(header);
+        self.bytes -= cut;
+        self.flags |= flags::CE;
+        cut
+    }
+
     /// The timestamp of TCP's data, if it has one.
     #[inline]
     pub const fn timestamp(&self) -> Option<u32> {
@@ -64,9 +81,9 @@ pub mod flags {
     pub const CWR: u16 = 4;
     /// Echoes a mark (RFC 3168).
     pub const ECE: u16 = 8;
-    /// May be marked instead of dropped.
+    /// May be marked instead of dropped, or trimmed.
     pub const ECT: u16 = 16;
-    /// Marked.
+    /// Marked, or trimmed.
     pub const CE: u16 = 32;
     /// Its payload was sent before.
     pub const RETRANSMISSION: u16 = 64;

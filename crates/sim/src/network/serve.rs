@@ -177,6 +177,9 @@ impl Network {
         if self.serves_uplink(now, link, ends) {
             return;
         }
+        if self.wires.links[link as usize].trims() {
+            return self.serve_trimming(now, link, ends);
+        }
         if self.wires.links[link as usize].is_by_input() {
             if let Some((id, arrival)) = self.wires.serve_by_input(now, link) {
                 let last = self.wires.links[link as usize].to < self.wires.hosts;

@@ -194,7 +194,8 @@ impl Network {
             return waiting;
         }
         let at_inputs = self.wires.input_buffers.as_ref().map(|b| b.waiting(link));
-        at_inputs.or_else(|| self.pfc.as_ref().map(|p| p.waiting(link))).unwrap_or((0, 0))
+        let at_ports = at_inputs.or_else(|| self.pfc.as_ref().map(|p| p.waiting(link)));
+        at_ports.or_else(|| Some(self.trimming.as_ref()?.waiting(&self.wires, link))).unwrap_or((0, 0))
     }
 
     /// The time that a link has spent sending; of an air link, its airtime.
@@ -226,6 +227,7 @@ impl Network {
         let on_links = self.wires.links.iter().flat_map(|link| link.in_flight(packets));
         let at_inputs = self.wires.input_buffers.iter().flat_map(|b| b.packets(packets));
         let at_ports = self.pfc.iter().flat_map(|p| p.packets()).chain(at_inputs);
+        let at_ports = at_ports.chain(self.trimming.iter().flat_map(|t| t.packets()));
         let in_air = self.air.iter().flat_map(|a| a.packets());
         let at_rotors = self.rotor.iter().flat_map(|r| r.packets(packets));
         let in_racks = self.hybrid.iter().flat_map(|h| h.packets());

@@ -160,6 +160,7 @@ impl Ledger {
             SenderTransport::Datagrams { .. } => (0, 0),
             SenderTransport::Raw(sender) => (sender.retransmissions(), 0),
             SenderTransport::Tcp(sender) => (sender.retransmissions(), sender.timeouts()),
+            SenderTransport::Ndp(sender, _) => (sender.retransmissions(), sender.timeouts()),
         };
         let row = FlowRow {
             flow: flow.number,

@@ -24,6 +24,7 @@ mod hybrid_failures;
 mod in_step;
 mod in_turn;
 mod input_buffer;
+mod ndp;
 mod ns3;
 mod own_fabrics;
 mod own_scheduler;

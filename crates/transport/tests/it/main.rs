@@ -4,6 +4,7 @@ mod bbr;
 mod bbr3;
 mod delivery;
 mod growth;
+mod ndp;
 mod path;
 mod rack;
 mod raw;

@@ -4,15 +4,19 @@
 //! the same code. [`sending`] works on the senders of flows, [`receiving`] on
 //! their receivers.
 
+mod ndp;
 mod options;
 mod queue;
 mod receiving;
 mod sending;
 
+pub use ndp::SprayedPaths;
+pub(crate) use ndp::{NACK, PULL};
 pub use queue::FlowQueue;
 pub use sending::HandedOver;
 
 use crate::engine::time::SimTime;
+use crate::hosts::endpoints::ndp::HostPulls;
 pub(crate) use crate::hosts::endpoints::options::AckOptions;
 use crate::hosts::endpoints::options::Options;
 use crate::hosts::flow::{
@@ -26,6 +30,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use timeplane_model::{Backlog, Bytes, Duration, Fabric, HostId, Time, flow_hash, mix64};
 use timeplane_scenario::PacketMix;
+use timeplane_transport::ndp::{NDP_HEADER, NdpConfig, Spray};
 use timeplane_transport::{RawConfig, RawReceiver, RawSender, Receiver, RepairReport, Sender, Steering, TcpConfig};
 use timeplane_workload::{FlowArrival, IdealPath, PacketSizer};
 
@@ -46,6 +51,13 @@ pub enum Transport {
     },
     /// A congestion-controlled byte stream.
     Tcp(TcpConfig),
+    /// NDP: receivers pull packets.
+    Ndp {
+        /// Packets, window and timeout.
+        config: NdpConfig,
+        /// Choice of the path of each packet.
+        spray: Spray,
+    },
 }
 
 impl Transport {
@@ -55,6 +67,7 @@ impl Transport {
             Self::Datagrams => DATAGRAM_HEADER,
             Self::Raw { header, .. } => *header,
             Self::Tcp(config) => config.header_bytes(),
+            Self::Ndp { .. } => NDP_HEADER,
         }
     }
 }
@@ -209,6 +222,8 @@ pub struct Endpoints {
     pub flows: Flows,
     /// Options of acknowledgements under way.
     options: Options,
+    /// By host, the pulls that it owes; empty without NDP.
+    pulls: Vec<HostPulls>,
     /// The second half of each split connection by its first half, until the first half has
     /// arrived.
     relays: BTreeMap<FlowKey, FlowKey>,
@@ -236,6 +251,7 @@ impl Endpoints {
     pub fn new(fabric: Arc<Fabric>, config: Config, ledger: Ledger) -> Self {
         Self {
             ideals: Arc::clone(&fabric),
+            pulls: HostPulls::of_hosts(&fabric, &config),
             fabric,
             config,
             flows: Flows::default(),
@@ -266,7 +282,7 @@ impl Endpoints {
     /// Whether arrivals at a host never make it send or wait at that instant. A last hop then needs
     /// no event.
     pub fn is_passive(&self) -> bool {
-        !matches!(self.config.transport, Transport::Tcp(_))
+        !matches!(self.config.transport, Transport::Tcp(_) | Transport::Ndp { .. })
     }
 
     /// The class of a flow of this size.
@@ -296,6 +312,7 @@ impl Endpoints {
                 SenderTransport::Datagrams { unsent, .. } => *unsent,
                 SenderTransport::Raw(_) => flow.bytes - flow.receiver.received,
                 SenderTransport::Tcp(sender) => flow.bytes - sender.acknowledged(),
+                SenderTransport::Ndp(sender, _) => flow.bytes - sender.acknowledged(),
             };
             (HostId(flow.destination), Bytes::new(left))
         }))
@@ -397,13 +414,17 @@ impl Endpoints {
         };
         self.ledger.arrived(&flow);
         let key = self.flows.insert(flow);
-        if let SenderTransport::Tcp(sender) = &mut self.flows.get_mut(key).sender.transport {
+        let transport = &mut self.flows.get_mut(key).sender.transport;
+        if let SenderTransport::Tcp(sender) = transport {
             if self.ledger.records_round_trips() || self.longest_rtts.is_some() {
                 sender.keep_samples();
             }
             sender.limit_to(limit);
             sender.start(now.on_perfect_clock());
             self.pump(now, key, wire);
+            (key, HostAction::Nothing)
+        } else if let SenderTransport::Ndp(..) = transport {
+            self.pump_ndp(now, key, wire);
             (key, HostAction::Nothing)
         } else {
             (key, HostAction::Queue { host: source, destination, key })
@@ -438,6 +459,7 @@ impl Endpoints {
                 let receiver = ReceiverTransport::Tcp(Receiver::new(config, bytes), path);
                 (SenderTransport::Tcp(Box::new(Sender::new(config, bytes))), Some(receiver))
             }
+            Transport::Ndp { config, spray } => self.ndp_transports(config, *spray, number, arrival),
         }
     }
 
@@ -495,8 +517,12 @@ impl Endpoints {
         self.settle(packet.flow);
     }
 
-    /// The timer of a flow fires. A stale one is known by its time.
+    /// The timer of a flow fires, or that of the pulls of host `key` if there is no `number`. A
+    /// stale one is known by its time.
     pub fn timer(&mut self, at: SimTime, number: u32, key: FlowKey, wire: &mut impl Wire) -> HostAction {
+        if number == NONE {
+            return self.pull_timer(at, key, wire);
+        }
         let Some(flow) = self.flows.find(key, number) else { return HostAction::Nothing };
         let Some(end) = flow.receiver.end.as_mut().filter(|end| end.armed == at.as_ps()) else {
             return HostAction::Nothing;
@@ -531,6 +557,10 @@ impl Endpoints {
                 }
                 HostAction::Nothing
             }
+            (SenderTransport::Ndp(..), _) => {
+                self.ndp_timer(at, key, wire);
+                HostAction::Nothing
+            }
             _ => HostAction::Nothing,
         }
     }
@@ -543,6 +573,7 @@ impl Endpoints {
             SenderTransport::Datagrams { .. } => None,
             SenderTransport::Raw(sender) => sender.deadline(),
             SenderTransport::Tcp(sender) => sender.deadline(),
+            SenderTransport::Ndp(sender, _) => sender.deadline(),
         };
         let at = sender.unwrap_or(Time::MAX).min(end.deadline());
         end.arm(at, flow.number, key, timers);

@@ -2,7 +2,7 @@
 //! senders.
 //!
 //! A receiver answers with acknowledgements (TCP) or repair reports (raw frames); datagrams are
-//! only counted. Receivers do not know what their senders hold.
+//! only counted, and [`ndp`](super::ndp) is elsewhere. Receivers do not know what their senders hold.
 
 use crate::engine::time::SimTime;
 use crate::hosts::endpoints::{
@@ -60,6 +60,7 @@ impl Endpoints {
             None => self.datagram(at, packet.flow, packet.destination, packet.bytes),
             Some(ReceiverTransport::Raw(_)) => self.frame(at, &packet, wire),
             Some(ReceiverTransport::Tcp(..)) => self.segment(at, &packet, wire),
+            Some(ReceiverTransport::Ndp(..)) => self.ndp_packet(at, &packet, wire),
         }
     }
 
@@ -90,7 +91,7 @@ impl Endpoints {
     }
 
     /// Notes new bytes of a flow; notifies the engine of the last ones.
-    fn notify_received(&mut self, key: FlowKey) {
+    pub(super) fn notify_received(&mut self, key: FlowKey) {
         let flow = self.flows.get(key);
         if self.notify == NotifyWhen::Received && flow.receiver.received == flow.bytes {
             let at = SimTime::from_ps(flow.receiver.last);

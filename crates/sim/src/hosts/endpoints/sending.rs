@@ -16,7 +16,7 @@ use timeplane_transport::{Sendable, Sender};
 
 /// A data packet of a flow on the flow's path.
 #[inline(always)]
-fn data_packet(key: FlowKey, flow: &Flow, hash: u32, bytes: u32, seq: u64, flags: u16) -> Packet {
+pub(super) fn data_packet(key: FlowKey, flow: &Flow, hash: u32, bytes: u32, seq: u64, flags: u16) -> Packet {
     Packet {
         flow: key,
         destination: flow.destination,
@@ -60,7 +60,9 @@ impl Endpoints {
                 let again = if frame.retransmission { flags::RETRANSMISSION } else { 0 };
                 (frame.offset, frame.len + header, again, sender.backlog() == 0)
             }
-            SenderTransport::Tcp(_) => unreachable!("TCP hands its segments over by itself"),
+            SenderTransport::Tcp(_) | SenderTransport::Ndp(..) => {
+                unreachable!("TCP and NDP hand their packets over by themselves")
+            }
         };
         flow.in_flight += 1;
         flow.sent += 1;
@@ -288,6 +290,8 @@ impl Endpoints {
                 let more = self.tcp(key).is_some_and(|sender| sender.has_segment(at.on_perfect_clock()));
                 (packet, more)
             })
+        } else if matches!(self.config.transport, Transport::Ndp { .. }) {
+            self.take_ndp_turn(at, key)
         } else {
             self.take_packet(at, key, u32::MAX).map(|(packet, last)| (packet, !last))
         };
@@ -358,10 +362,13 @@ impl Endpoints {
         self.unqueued(key);
     }
 
-    /// The interface of a flow's host has stopped. TCP does not know, and sends.
+    /// The interface of a flow's host has stopped. TCP and NDP do not know, and send.
     pub fn interface_stopped(&mut self, at: SimTime, key: FlowKey, wire: &mut impl Wire) {
         self.flows.get_mut(key).sender.queued = false;
-        self.pump(at, key, wire);
+        match self.config.transport {
+            Transport::Ndp { .. } => self.pump_ndp(at, key, wire),
+            _ => self.pump(at, key, wire),
+        }
         self.settle(key);
     }
 }

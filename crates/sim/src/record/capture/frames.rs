@@ -5,7 +5,7 @@
 //! are those of a payload of zeros. Every packet gets an Ethernet header, whatever the fabric's
 //! framing.
 
-use crate::hosts::endpoints::{AckOptions, DATAGRAM_HEADER, Transport};
+use crate::hosts::endpoints::{AckOptions, DATAGRAM_HEADER, NACK, PULL, Transport};
 use crate::hosts::flow::Flow;
 use crate::network::packet::{Packet, flags};
 use core::net::Ipv4Addr;
@@ -104,6 +104,11 @@ pub fn frame(packet: &Packet, flow: &Flow, options: &AckOptions, transport: &Tra
             let payload = packet.bytes - DATAGRAM_HEADER;
             ip_frame(packet, from, to, UDP_PROTOCOL, &udp(flow.number, payload), 6)
         }
+        Transport::Ndp { .. } => {
+            let udp = udp(flow.number, packet.bytes - DATAGRAM_HEADER);
+            let ndp = [&udp[..], &ndp(packet, flow.bytes)].concat();
+            ip_frame(packet, from, to, UDP_PROTOCOL, &ndp, 6)
+        }
         Transport::Tcp(_) => ip_frame(packet, from, to, TCP_PROTOCOL, &tcp(packet, flow.number, forth, options), 16),
     };
     Captured { bytes, length }
@@ -178,6 +183,20 @@ fn udp(flow: u32, payload: u32) -> Vec<u8> {
     // A datagram that is too long for the field has length zero (RFC 2675).
     let length = u16::try_from(payload.saturating_add(8)).unwrap_or(0);
     [source, destination, length, 0].iter().flat_map(|n| n.to_be_bytes()).collect()
+}
+
+/// The 18 bytes of NDP behind a UDP header, big-endian: the kind (0 data, 1 header of data that was
+/// cut, 2 acknowledgement, 3 negative acknowledgement, 4 pull), a zero, the offset of the data or
+/// the counter of the pull, and the length of the flow.
+fn ndp(packet: &Packet, length: u64) -> Vec<u8> {
+    let kind = match packet.flags & (NACK | PULL | flags::CE) {
+        0 => 0,
+        flags::CE => 1,
+        NACK => 3,
+        PULL => 4,
+        _ => 2,
+    };
+    [&[kind, 0][..], &packet.seq.to_be_bytes(), &length.to_be_bytes()].concat()
 }
 
 /// A TCP header (RFC 9293) without its checksum. Sequence numbers start at zero; the first byte has

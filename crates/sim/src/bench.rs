@@ -392,6 +392,7 @@ pub(crate) fn endpoints(
         acknowledgements: None,
         background: None,
         classes: Vec::new(),
+        granted: None,
         measured: all.clone(),
         stop: SimTime::MAX,
     };

@@ -10,7 +10,7 @@ use crate::control::Controllers;
 use crate::control::proxies::Proxies;
 use crate::engine::time::SimTime;
 use crate::engine::{Ended, Engine, Pulse};
-use crate::hosts::endpoints::{self, Config, Endpoints};
+use crate::hosts::endpoints::{self, Config, Endpoints, GrantedFlows};
 use crate::hosts::receive::ReceiveBuffer;
 use crate::hosts::turns::Quanta;
 use crate::network::{InterfaceForm, Loss, Network, Trimming};
@@ -22,7 +22,7 @@ use indexmap::IndexMap;
 use std::path::Path;
 use std::sync::Arc;
 use timeplane_assembly::{AssemblyError, Site, assemble};
-use timeplane_model::{Duration, Fabric, FabricError};
+use timeplane_model::{Bytes, Duration, Fabric, FabricError};
 use timeplane_protocol::ACKNOWLEDGEMENTS;
 use timeplane_results::{
     ControlRow, Distribution, DropRow, LatencyRow, LinkRow, Recorder, ResultsError, RttRow, RunFacts, RunSummary,
@@ -273,6 +273,16 @@ impl Setup<'_> {
         }
     }
 
+    /// Flows that wait for grants over rotor switches.
+    fn granted(&self) -> Option<GrantedFlows> {
+        let (Topology::Rotor(spec), Some(rotor)) = (&self.scenario.fabric.topology, &self.scheme.rotor) else {
+            return None;
+        };
+        let bulk = rotor.bulk.as_ref().filter(|b| b.routing.is_granted()).map(|b| b.above);
+        let above = if rotor.routing.is_granted() { Some(Bytes::ZERO) } else { bulk };
+        Some(GrantedFlows { above: above?, per_rack: spec.hosts_per_rack })
+    }
+
     /// Whether gates decide what hosts send. Flyways open no gates.
     fn is_gated(&self) -> bool {
         self.plan().is_some_and(|p| !matches!(p, PlanSpec::Flyways(_)))
@@ -310,6 +320,7 @@ impl Setup<'_> {
             acknowledgements: self.acknowledgements(),
             background: self.tdma().and_then(|s| s.background).map(|b| b.below),
             classes,
+            granted: self.granted(),
             measured: times.begin..times.end,
             stop: times.stop,
         };

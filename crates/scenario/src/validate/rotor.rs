@@ -4,8 +4,8 @@
 
 use super::{Checked, LONGEST_DELAY, MOST_BYTES};
 use crate::{
-    BulkBy, FabricSpec, PlanSpec, RotorRouting, RotorRoutingSpec, RotorSpec, RotorSpecError, Scenario, Scheme,
-    Topology, Transport,
+    BulkBy, FabricSpec, PacketMix, PlanSpec, RotorRouting, RotorRoutingSpec, RotorSpec, RotorSpecError, Scenario,
+    Scheme, Topology, Transport, Workload,
 };
 use std::path::Path;
 use timeplane_model::{Buffer, Duration, Forwarding};
@@ -105,10 +105,10 @@ impl Checked {
         if !s.change.is_empty() {
             self.conflict("change.0", "rate changes with rotor switches: not supported yet", Some("omit the changes"));
         }
-        self.routings(&key, rotor, scheme);
+        self.routings(&key, rotor, scheme, s);
     }
 
-    fn routings(&mut self, key: &str, rotor: &RotorRoutingSpec, scheme: &Scheme) {
+    fn routings(&mut self, key: &str, rotor: &RotorRoutingSpec, scheme: &Scheme, s: &Scenario) {
         for (bulk, routing) in rotor.routings() {
             let table = format!("{key}{}.routing.{}", if bulk { ".bulk" } else { "" }, routing.name());
             let at = |name: &str| format!("{table}.{name}");
@@ -129,10 +129,14 @@ impl Checked {
                 RotorRouting::Shale { dimensions } => self.count(&at("dimensions"), *dimensions, 1, 14),
                 RotorRouting::Direct {} | RotorRouting::Vlb { .. } | RotorRouting::RotorLb {} => {}
             }
-            if routing.is_granted() && matches!(scheme.transport, Transport::Tcp(_)) {
-                let message = "`rotor_lb` with TCP: expected `datagrams` or `raw`, as hosts keep packets until racks \
-                               have agreed on them";
-                self.conflict(&table, message, Some("`vlb` carries TCP"));
+            if routing.is_granted() && !matches!(scheme.transport, Transport::Datagrams {} | Transport::Ndp(_)) {
+                let message = "`rotor_lb` with this transport: expected `datagrams`, or `ndp` for flows that are not \
+                               bulk, as hosts keep bulk until racks have agreed on it";
+                self.conflict(&table, message, Some("`vlb` carries every transport"));
+            }
+            if routing.is_granted() && matches!(&s.workload, Workload::Poisson(p) if p.packets != PacketMix::Mtu) {
+                let message = "a mix of packets with `rotor_lb`: expected packets of the MTU, which racks count";
+                self.conflict(&table, message, Some("omit `workload.poisson.packets`"));
             }
         }
         if rotor.routing.is_granted() && rotor.bulk.is_some() {

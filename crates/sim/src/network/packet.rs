@@ -45,6 +45,12 @@ impl Packet {
         self.flags & (flags::ACK | flags::ECT | flags::CE) == flags::ECT
     }
 
+    /// Whether it has a payload that no switch may cut off.
+    #[inline]
+    pub const fn is_whole_data(&self) -> bool {
+        self.flags & (flags::ACK | flags::ECT) == 0
+    }
+
     /// Cuts the packet down to a header of this many bytes and marks it. Returns the bytes that it
     /// loses, which have to be [counted](crate::network::Meters::trimmed).
     pub(crate) fn trim(&mut self, header: u32) -> u32 {

@@ -5,7 +5,7 @@
 
 use crate::engine::event::EventKind;
 use crate::engine::time::SimTime;
-use crate::hosts::endpoints::Endpoints;
+use crate::hosts::endpoints::{DATAGRAM_HEADER, Endpoints};
 use crate::network::link::LinkState;
 use crate::network::packet::{LAST, flags};
 use crate::network::{Loss, Network};
@@ -60,7 +60,7 @@ impl Network {
             return self.forward_beside_detours(at, from, node, id, ends);
         }
         let size = ends.flows.get(packet.flow).bytes;
-        match rotor.admit(&mut self.wires, at, node, id, size) {
+        match rotor.admit(&mut self.wires, &mut self.meters, at, [node, id], size) {
             Ok(link) => {
                 self.news.pending |= rotor.expect_slice(at);
                 if rotor.wake(&mut self.wires, at, link) {
@@ -219,7 +219,8 @@ impl Network {
         if !rotor.grants_flow(ends.flows.get(key).bytes) {
             return false;
         }
-        let packets = ends.unsent(key, self.wires.uplink(host)).0;
+        let payload = u64::from(self.mtu - DATAGRAM_HEADER);
+        let packets = ends.flows.get(key).sender.unsent().div_ceil(payload);
         let kept = rotor.keep_flow(host, destination, key, packets);
         if kept {
             self.news.pending |= rotor.expect_slice(now);

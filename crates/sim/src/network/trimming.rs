@@ -5,7 +5,8 @@
 //! acknowledgements and pulls. Data that finds its queue full is trimmed, or the last packet of
 //! that queue is in its place. The choice follows from a hash of the packet, so that no flow is
 //! always the unlucky one. A header that finds its queue full is lost. While both queues hold
-//! packets, [`HEADERS_PER_DATA`] headers leave for each packet of data.
+//! packets, [`HEADERS_PER_DATA`] headers leave for each packet of data. Data of other transports,
+//! as bulk over rotor switches, waits without a bound until both are empty.
 //!
 //! A port that is free takes a packet without an event. Otherwise the packet waits until its switch
 //! has passed it on, and joins a queue before the port next sends: between two departures, nothing
@@ -46,6 +47,8 @@ struct Port {
     coming: VecDeque<(SimTime, u32)>,
     data: VecDeque<u32>,
     headers: VecDeque<u32>,
+    /// Data that may not be trimmed.
+    others: VecDeque<u32>,
     /// Headers that left since the last packet of data, while data waited.
     in_row: u32,
     /// The line time of both queues, in ps.
@@ -56,8 +59,8 @@ struct Port {
 
 impl Default for Port {
     fn default() -> Self {
-        let (coming, data, headers) = Default::default();
-        Self { coming, data, headers, in_row: 0, line: 0, armed: SimTime::MAX }
+        let (coming, data, headers, others) = Default::default();
+        Self { coming, data, headers, others, in_row: 0, line: 0, armed: SimTime::MAX }
     }
 }
 
@@ -99,6 +102,11 @@ impl TrimmingPorts {
                     header = Some(cut);
                 }
             }
+            if let Some(other) = header.filter(|&id| wires.packets.get(id).is_whole_data()) {
+                port.line += line(state, wires.packets.get(other));
+                port.others.push_back(other);
+                header = None;
+            }
             if let Some(header) = header {
                 if port.headers.len() >= self.is.headers as usize {
                     lost.push(header);
@@ -115,11 +123,15 @@ impl TrimmingPorts {
 
 impl Port {
     fn packets(&self) -> impl Iterator<Item = u32> + '_ {
-        self.data.iter().chain(&self.headers).copied().chain(self.coming.iter().map(|c| c.1))
+        self.data.iter().chain(&self.headers).chain(&self.others).copied().chain(self.coming.iter().map(|c| c.1))
+    }
+
+    fn queues_are_empty(&self) -> bool {
+        self.data.is_empty() && self.headers.is_empty() && self.others.is_empty()
     }
 
     fn is_empty(&self) -> bool {
-        self.data.is_empty() && self.headers.is_empty() && self.coming.is_empty()
+        self.queues_are_empty() && self.coming.is_empty()
     }
 
     /// Takes out of an overfull data queue the packet to be trimmed: the last one, which has just
@@ -138,7 +150,7 @@ impl Port {
             return self.data.pop_front();
         }
         self.in_row = if data_waits { self.in_row + 1 } else { 0 };
-        self.headers.pop_front()
+        self.headers.pop_front().or_else(|| self.others.pop_front())
     }
 
     /// Serves the port at `at`, unless it is served earlier.
@@ -157,6 +169,9 @@ impl Network {
         let Wires { fabric, links, hosts, .. } = &mut self.wires;
         let by_switch = links.iter_mut().zip(fabric.links()).filter(|(_, link)| link.from.0 >= *hosts);
         LinkState::trim_before(by_switch.map(|(state, _)| state));
+        if let Some(rotor) = &mut self.rotor {
+            rotor.trimming = Some(is);
+        }
         self.trimming = Some(Box::new(TrimmingPorts::new(is, fabric.links().len())));
         // Departures follow from what comes later.
         self.passive = false;
@@ -205,7 +220,7 @@ impl Network {
         let port = &mut trimming.ports[link as usize];
         let free = self.wires.links[link as usize].free_at();
         let at = match port.coming.front() {
-            _ if !(port.data.is_empty() && port.headers.is_empty()) => free,
+            _ if !port.queues_are_empty() => free,
             Some(&(ready, _)) => ready.max(free),
             None => return,
         };

@@ -12,6 +12,7 @@ pub(crate) mod queues;
 pub(crate) mod service;
 
 use crate::engine::time::SimTime;
+use crate::network::Trimming;
 use crate::rotor::cycle::Cycle;
 use crate::rotor::fabric::Racks;
 use crate::rotor::grants::Grants;
@@ -94,6 +95,8 @@ pub(crate) struct Rotor {
     rate: Rate,
     /// The latency of racks, which is a part of the links that end at them.
     latency: Duration,
+    /// Queues of data that trim packets, where the transport wants them.
+    pub trimming: Option<Trimming>,
     /// The next slice that is prepared, while anything waits.
     due: Option<i64>,
     /// Packets that asked their racks so far, where choices take turns.
@@ -147,6 +150,7 @@ impl Rotor {
             limit: routing.queue.map(Bytes::get),
             rate,
             latency: of.switch.latency,
+            trimming: None,
             due: None,
             late_counts: BTreeMap::new(),
         })

@@ -7,8 +7,13 @@ use crate::engine::time::SimTime;
 use crate::network::packet::{LAST, Packets};
 use crate::rotor::cycle::Cycle;
 
-/// Classes of packets: others go before bulk.
-pub(crate) const CLASSES: usize = 2;
+/// Classes of packets, those that go first first.
+pub(crate) const CLASSES: usize = 3;
+/// What has no payload, where switches trim.
+pub(crate) const HEADERS: usize = 0;
+/// All that is not bulk.
+pub(crate) const DATA: usize = 1;
+pub(crate) const BULK: usize = 2;
 
 #[derive(Clone, Copy, Debug)]
 struct Queue {

@@ -5,11 +5,11 @@
 use crate::engine::event::EventKind;
 use crate::engine::time::SimTime;
 use crate::network::failures::Failures;
-use crate::network::meters::Loss;
+use crate::network::meters::{Loss, Meters};
 use crate::network::packet::{LAST, Packet, UNKNOWN, flags};
 use crate::network::wires::Wires;
 use crate::rotor::grants::{Granted, Lines};
-use crate::rotor::queues::{CLASSES, QueueId};
+use crate::rotor::queues::{BULK, CLASSES, DATA, HEADERS, QueueId};
 use crate::rotor::{RELAYED, Rotor};
 use timeplane_model::{Bytes, Duration, mix64};
 use timeplane_scenario::Late;
@@ -109,12 +109,19 @@ impl Rotor {
 
     /// A packet of a flow of `size` bytes is ready at a rack at `at`: queues it for a circuit.
     /// Returns the uplink's link, or why the packet is lost.
-    pub fn admit(&mut self, wires: &mut Wires, at: SimTime, node: u32, id: u32, size: u64) -> Result<u32, Loss> {
+    pub fn admit(
+        &mut self,
+        wires: &mut Wires,
+        meters: &mut Meters,
+        at: SimTime,
+        [node, id]: [u32; 2],
+        size: u64,
+    ) -> Result<u32, Loss> {
         let rack = node - self.racks.hosts;
         let packet = *wires.packets.get(id);
         let is_data = packet.flags & flags::ACK == 0;
         let bulk = is_data && self.is_bulk(size, packet.seq);
-        let class = usize::from(bulk);
+        let class = if bulk { BULK } else { self.class_of(&packet) };
         let now = self.cycle.slice_at(at);
         let asks_for_grant = self.grants.is_some() && bulk && packet.path != RELAYED;
         if asks_for_grant && let Some(link) = self.admit_granted(wires, at, rack, id) {
@@ -143,12 +150,33 @@ impl Rotor {
             }
             let waits_for_more = self.limit.is_some() || self.late == Late::Bounce;
             if fits || waits_for_more && hold.open > at {
-                self.enqueue(wires, queue, id, wire, hop.progress);
+                let class = self.trim(wires, meters, queue, id)?;
+                let wire = wires.links[link as usize].wire(wires.packets.get(id).bytes);
+                self.enqueue(wires, QueueId { class, ..queue }, id, wire, hop.progress);
                 return Ok(link);
             }
             slice = when + 1;
         }
         Err(Loss::BufferFull)
+    }
+
+    /// The class of a packet that is not bulk.
+    fn class_of(&self, packet: &Packet) -> usize {
+        if self.trimming.is_some() && !packet.may_be_trimmed() { HEADERS } else { DATA }
+    }
+
+    /// Cuts a packet that finds a full queue of data down to its header, where switches do that:
+    /// its class then, or why it is lost.
+    fn trim(&self, wires: &mut Wires, meters: &mut Meters, queue: QueueId, id: u32) -> Result<usize, Loss> {
+        let Some(trimming) = self.trimming.filter(|_| queue.class != BULK) else { return Ok(queue.class) };
+        let mut class = queue.class;
+        if class == DATA && self.queues.len(queue) >= u64::from(trimming.queue) {
+            let link = self.racks.uplink(queue.rack, queue.uplink);
+            meters.trimmed(link, wires.packets.get_mut(id).trim(trimming.header));
+            class = HEADERS;
+        }
+        let full = class == HEADERS && self.queues.len(QueueId { class, ..queue }) >= u64::from(trimming.headers);
+        if full { Err(Loss::BufferFull) } else { Ok(class) }
     }
 
     /// Queues a packet that has the grant of an uplink for the circuit of now, if it still fits
@@ -159,7 +187,7 @@ impl Rotor {
         let hold = self.cycle.hold(self.cycle.slice_at(at), granted);
         // A host notes the hold that it was granted, in place of the links ahead.
         let planned = packet.ahead[1];
-        let queue = QueueId { rack, uplink: granted, hold: hold.number, class: 1 };
+        let queue = QueueId { rack, uplink: granted, hold: hold.number, class: BULK };
         let link = self.racks.uplink(rack, granted);
         let state = &wires.links[link as usize];
         let wire = state.wire(packet.bytes);

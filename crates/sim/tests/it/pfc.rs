@@ -147,6 +147,7 @@ fn with_classes(classes: Vec<Bytes>) -> Vec<i64> {
         acknowledgements: None,
         background: None,
         classes,
+        granted: None,
         measured: all.clone(),
         stop: SimTime::MAX,
     };

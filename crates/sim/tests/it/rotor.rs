@@ -230,6 +230,8 @@ fn networks() -> impl Strategy<Value = String> {
         "transport.datagrams = {}\necmp = \"packet\"",
         "transport.raw = { report_every = \"300 us\" }",
         "transport.tcp = { congestion = \"cubic\", min_rto = \"2 ms\" }",
+        "transport.ndp = {}",
+        "transport.ndp = { window = 4, queue = 2, headers = 9 }",
     ]);
     let queues = (
         select(vec!["", "late = \"bounce\"\n", "late = \"lose\"\n"]),
@@ -254,7 +256,9 @@ fn networks() -> impl Strategy<Value = String> {
     (shape, routing, transport, queues, failures, load).prop_map(
         |(shape, routing, transport, (late, queue, switch, errors), failures, load)| {
             let granted = routing.contains("rotor_lb");
-            let transport = if granted { "transport.datagrams = {}" } else { transport };
+            // Bulk that waits for grants is datagrams.
+            let fits = transport.contains("ndp") && routing.contains("bulk");
+            let transport = if granted && !fits { "transport.datagrams = {}" } else { transport };
             format!(
                 "{}bit_error = {errors}\nswitch = {{ {switch} }}\n[workload.poisson]\nload = {load}\nsizes.exponential = \
                  \"30 kB\"\n[window]\nmeasure = \"400 us\"\ndrain = \"1 ms\"\n{failures}[scheme.a]\n{transport}\n\

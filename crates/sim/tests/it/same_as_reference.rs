@@ -341,6 +341,7 @@ fn ends(case: &Case, fabric: &Arc<Fabric>) -> Endpoints {
         acknowledgements: None,
         background: None,
         classes: if case.pfc > 0 { vec![Bytes::kb(15), Bytes::kb(40)] } else { Vec::new() },
+        granted: None,
         measured: all.clone(),
         stop: SimTime::MAX,
     };

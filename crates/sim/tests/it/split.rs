@@ -71,6 +71,7 @@ fn ends(tcp: TcpConfig) -> Endpoints {
         acknowledgements: None,
         background: None,
         classes: Vec::new(),
+        granted: None,
         measured: all.clone(),
         stop: SimTime::MAX,
     };

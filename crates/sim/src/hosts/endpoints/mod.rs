@@ -186,10 +186,28 @@ pub struct Config {
     pub background: Option<Bytes>,
     /// Largest flows of the classes 0, 1, ...; larger ones have the class after the last.
     pub classes: Vec<Bytes>,
+    /// Flows that wait for grants of their racks, whatever the transport of others.
+    pub granted: Option<GrantedFlows>,
     /// The measurement.
     pub measured: core::ops::Range<SimTime>,
     /// When the run ends at the latest.
     pub stop: SimTime,
+}
+
+/// Flows from rack to rack that are datagrams and wait for grants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GrantedFlows {
+    /// Flows of more bytes.
+    pub above: Bytes,
+    /// Hosts in each rack.
+    pub per_rack: u32,
+}
+
+impl GrantedFlows {
+    /// Whether a flow is one of them.
+    pub fn has(&self, source: u32, destination: u32, bytes: u64) -> bool {
+        bytes > self.above.get() && source / self.per_rack != destination / self.per_rack
+    }
 }
 
 /// When the engine hears that a flow is finished.
@@ -443,6 +461,10 @@ impl Endpoints {
     /// Both ends of a flow's transport.
     fn transports(&self, number: u32, arrival: &FlowArrival) -> (SenderTransport, Option<ReceiverTransport>) {
         let bytes = arrival.bytes.get();
+        if self.config.granted.is_some_and(|g| g.has(arrival.source.0, arrival.destination.0, bytes)) {
+            let segmentation = self.segmentation(self.packet_seed(number));
+            return (SenderTransport::Datagrams { unsent: bytes, segmentation, fragment: 0 }, None);
+        }
         match &self.config.transport {
             Transport::Datagrams => {
                 let segmentation = self.segmentation(self.packet_seed(number));

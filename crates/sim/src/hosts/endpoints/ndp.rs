@@ -30,6 +30,8 @@ pub struct SprayedPaths {
 impl SprayedPaths {
     fn new(fabric: &Fabric, spray: Spray, [from, to]: [u32; 2], hash: u32) -> Self {
         let choices = match spray {
+            // Racks under rotor switches choose by the hash.
+            Spray::Permutation if fabric.rotors() > 0 => [0, 0],
             Spray::Permutation => choices(fabric, HostId(from), HostId(to)),
             Spray::Hash => [0, 0],
         };

@@ -27,7 +27,7 @@ use crate::error::Problem;
 use crate::{Algorithms, FabricSpec, Scenario};
 use std::fmt::Display;
 use std::path::Path;
-use timeplane_model::{Bytes, Duration, Fabric, Rate};
+use timeplane_model::{Bytes, Duration, Fabric, Link, Rate};
 
 /// An error or a warning at a dotted key.
 #[derive(PartialEq)]
@@ -48,6 +48,8 @@ pub(crate) struct Checked {
 const LONGEST_RUN: Duration = Duration::from_secs(86_400);
 /// Longest slot, delay or timer.
 const LONGEST_DELAY: Duration = Duration::from_secs(10);
+/// Bits per second of a rate.
+const RATES: core::ops::RangeInclusive<u64> = 1_000..=1_000_000_000_000_000;
 /// A petabyte.
 const MOST_BYTES: Bytes = Bytes::new(1_000_000_000_000_000);
 
@@ -94,11 +96,12 @@ fn usable(delay: Duration) -> bool {
     !delay.is_negative() && delay <= LONGEST_DELAY
 }
 
-/// The fabric with its delays; `None` if it cannot be built, or if one of them is refused where it
-/// stands.
+/// The fabric with its delays and rates; `None` if it cannot be built, or if one of them is refused
+/// where it stands.
 fn built(f: &FabricSpec) -> Option<Fabric> {
     let usable = usable(f.switch.latency) && usable(f.propagation);
-    f.build().ok().filter(|fabric| usable && fabric.links().iter().all(|l| self::usable(l.spec.propagation)))
+    let accepted = |l: &Link| self::usable(l.spec.propagation) && RATES.contains(&l.spec.rate.as_bps());
+    f.build().ok().filter(|fabric| usable && fabric.links().iter().all(accepted))
 }
 
 impl Checked {
@@ -147,7 +150,7 @@ impl Checked {
         }
     }
     fn rate(&mut self, key: &str, found: Rate) {
-        if !(1_000..=1_000_000_000_000_000).contains(&found.as_bps()) {
+        if !RATES.contains(&found.as_bps()) {
             self.value(key, found, "1 kb/s to 1000 Tb/s");
         }
     }

@@ -78,6 +78,11 @@ pub const TEMPLATES: &[Template] = &[
         about: "an optical circuit switch alongside a slower packet switch",
         parts: parts!["circuits.toml"],
     },
+    Template {
+        name: "rotor",
+        about: "rotor switches that join racks in turn, several routings compared with a Clos",
+        parts: parts!["rotor.toml"],
+    },
     Template { name: "flyways", about: "60 GHz radios on racks with slow uplinks", parts: parts!["flyways.toml"] },
     Template {
         name: "proxy",

@@ -605,6 +605,7 @@ def enlarged(directory: Path, name: str, hosts: int, slots: int) -> Path:
         "sent_bytes": random.integers(0, 1 << 28, 2 * hosts),
         "busy_ps": random.integers(0, slots * 105_000_000, 2 * hosts),
         "max_queue_bytes": random.integers(0, 1 << 17, 2 * hosts),
+        "late_packets": np.zeros(2 * hosts, dtype=np.uint64),
     }
     schema = pq.read_schema(folder / "links.parquet")
     write(schema, values, folder / "links.parquet")

@@ -79,7 +79,7 @@ fn sentence(lines: &[Line], comparison: &Comparison, several: bool) -> Option<St
     if !others.is_empty() {
         let _ = write!(text, " Against {}: {}.", escape(comparison.baseline()), others.join("; "));
     }
-    let unfinished = lines.iter().filter(|l| l.flows.unfinished + l.coflows.unfinished > 0);
+    let unfinished = lines.iter().filter(|l| l.flows.unfinished > 0 || l.coflows.unfinished > 0);
     let unfinished: Vec<String> = unfinished.map(|l| escape(&l.scheme)).collect();
     if !unfinished.is_empty() {
         let _ = write!(text, " Not all flows finished under {}.", unfinished.join(", "));

@@ -106,10 +106,10 @@ impl Clos {
         let pod = (0..switches.len() as u32).collect();
         let (first, second) = (Layer::default(), Layer::default());
         let mut clos = Self { edge, edges: switches.len(), pod, pods: 0, first, second };
-        if fabric.switches() > 0 {
+        // Two hosts that a wire joins have no switch, whatever else the fabric has.
+        if switches[0].0.0 >= fabric.hosts() {
             clos.layers(fabric, &switches)?;
         } else {
-            // Two hosts are joined by a wire.
             clos.first = Layer { choices: 1, units: 1 };
         }
         let mut pods: Vec<u32> = clos.pod.clone();
@@ -270,6 +270,8 @@ mod tests {
         // Each of two hosts has the wire above it.
         let joined = of(Fabric::new(2, vec![], &[(NodeId(0), NodeId(1), link(ONE))]));
         assert_eq!((joined.edges(), joined.capacity()), (2, 1));
+        let beside = of(Fabric::new(2, vec![s; 3], &[(NodeId(0), NodeId(1), link(ONE))]));
+        assert_eq!((beside.edges(), beside.capacity()), (2, 1), "switches without wires change nothing");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use indexmap::IndexMap;
 use std::path::Path;
 use timeplane_model::printable_line;
 use timeplane_results::ManifestRun;
-use timeplane_scenario::{Loaded, Point, Scenario, ScenarioError, Workload};
+use timeplane_scenario::{Loaded, Point, Scenario, ScenarioError, Topology, Workload};
 use timeplane_workload::chakra_files;
 
 /// One run of a scenario.
@@ -100,9 +100,14 @@ pub(crate) fn values(point: &Point) -> IndexMap<String, String> {
 fn digest(scenario: &Scenario, scheme: &str, base: &Path) -> String {
     let json = serde_json::to_value(&scenario.workload).expect("a workload is JSON");
     let seen = scenario.seen_by(scheme);
-    let radio = seen.and_then(|s| s.fabric.radio.clone());
+    let radio = seen.as_ref().and_then(|s| s.fabric.radio.clone());
     let radio = serde_json::to_value(radio).expect("radios are JSON");
     let mut hash = blake3::Hasher::new();
+    if let Some(Topology::Rotor(rotor)) = seen.as_ref().map(|s| &s.fabric.topology)
+        && let Some(bytes) = rotor.file().and_then(|file| std::fs::read(base.join(file)).ok())
+    {
+        hash.update(&bytes);
+    }
     let mut stack = vec![&radio, &json];
     while let Some(value) = stack.pop() {
         match value {

@@ -151,7 +151,8 @@ impl Network {
         };
         let way = self.wires.links[0].arrival(SimTime::ZERO, 0) - SimTime::ZERO;
         let lines = Lines { host: line(0), uplink: line(2 * hosts), way };
-        for host in rotor.plan(slice, lines) {
+        let lost = !self.meters.losses.is_empty();
+        for host in rotor.plan(slice, lines, &self.wires.packets, lost) {
             self.arm_granted(at, host);
         }
     }
@@ -216,16 +217,14 @@ impl Network {
     /// Keeps a flow that waits for grants at its host. False if it sends at once.
     pub(super) fn keeps_flow(&mut self, now: SimTime, host: u32, destination: u32, key: u32, ends: &Endpoints) -> bool {
         let Some(rotor) = &mut self.rotor else { return false };
-        if !rotor.grants_flow(ends.flows.get(key).bytes) {
+        let flow = ends.flows.get(key);
+        if !ends.config().granted.is_some_and(|g| g.has(host, destination, flow.bytes)) {
             return false;
         }
-        let payload = u64::from(self.mtu - DATAGRAM_HEADER);
-        let packets = ends.flows.get(key).sender.unsent().div_ceil(payload);
-        let kept = rotor.keep_flow(host, destination, key, packets);
-        if kept {
-            self.news.pending |= rotor.expect_slice(now);
-        }
-        kept
+        let packets = flow.sender.unsent().div_ceil(u64::from(self.mtu - DATAGRAM_HEADER));
+        rotor.keep_flow(host, destination, key, packets);
+        self.news.pending |= rotor.expect_slice(now);
+        true
     }
 
     /// Loses what a rack that fails holds for an uplink.

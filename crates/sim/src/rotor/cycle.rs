@@ -112,6 +112,16 @@ impl Cycle {
         Hold { number, open, close: self.start(slice + i64::from(left)) }
     }
 
+    /// The shortest time that a circuit of an uplink is open; `None` if the uplink never changes.
+    pub fn shortest(&self, uplink: u32) -> Option<Duration> {
+        let starts = &self.changes[uplink as usize];
+        let open = starts.iter().map(|&start| {
+            let hold = self.hold(i64::from(start), uplink);
+            hold.close - hold.open
+        });
+        open.min()
+    }
+
     /// The rack to which an uplink of a rack leads in a slice.
     pub fn destination(&self, slice: i64, rack: u32, uplink: u32) -> Option<u32> {
         self.schedule.destination(self.in_cycle(slice), rack, uplink)
@@ -155,6 +165,7 @@ mod tests {
     fn holds_follow_the_steps() {
         let together = cycle(Stepping::Together);
         assert_eq!((together.holds(), together.schedule().slices()), (&[2, 2, 2][..], 2));
+        assert_eq!(together.shortest(1), Some(US * 9));
         assert_eq!(together.hold(3, 1), Hold { number: 1, open: at(30_500), close: at(39_500) });
         let staggered = cycle(Stepping::Staggered);
         assert_eq!((staggered.holds(), staggered.schedule().slices()), (&[2, 2, 2][..], 6));

@@ -1,9 +1,10 @@
 //! RotorLB among hosts and racks: hosts keep bulk until their rack has granted it a circuit.
 //!
 //! When circuits change, racks share each new one: first what they relay, then what their hosts
-//! have for its end, then what its end accepts for others ([`lb`]). All counts are packets of the
-//! MTU. Racks know the queues of their hosts and exchange offers without delay. A host spreads each
-//! grant over the time of its circuit, so that a rack gets packets for all its circuits at once.
+//! have for its end, then what its end accepts for others ([RotorLB](timeplane_schedule::rotor::lb)).
+//! All counts are packets of the MTU. Racks know the queues of their hosts and exchange offers
+//! without delay. A host spreads each grant over the time of its circuit, so that a rack gets
+//! packets for all its circuits at once.
 
 use crate::engine::time::SimTime;
 use crate::hosts::flow::FlowKey;
@@ -25,6 +26,8 @@ struct Pair {
 #[derive(Clone, Copy, Debug)]
 struct Grant {
     destination: u32,
+    /// The rack of the destination.
+    to: u32,
     uplink: u32,
     hold: u32,
     /// The rack that relays them; `None` if it is that of the destination.
@@ -100,7 +103,7 @@ impl Grants {
         &mut self.armed[host as usize]
     }
 
-    /// A flow of so many packets waits for grants.
+    /// A flow of this many packets waits for grants.
     pub fn push(&mut self, racks: Racks, host: u32, destination: u32, flow: FlowKey, packets: u64) {
         let pair = self.hosts[host as usize].pairs.entry(destination).or_default();
         pair.flows.push_back(flow);
@@ -115,9 +118,24 @@ impl Grants {
         *relayed = relayed.saturating_sub(1);
     }
 
+    /// Forgets what racks relay, but for what hosts have not sent yet.
+    pub fn forget_relayed(&mut self) {
+        self.racks.iter_mut().for_each(|rack| rack.relayed.fill(0));
+        for grant in self.hosts.iter().flat_map(|h| &h.grants) {
+            if let Some(over) = grant.over {
+                self.racks[over as usize].relayed[grant.to as usize] += grant.left;
+            }
+        }
+    }
+
+    /// A rack stores a packet that it relays.
+    pub fn stores(&mut self, rack: u32, to: u32) {
+        self.racks[rack as usize].relayed[to as usize] += 1;
+    }
+
     /// A granted packet comes after its circuit: its own rack relays it, in place of `over`.
     pub fn keeps(&mut self, rack: u32, over: Option<u32>, to: u32) {
-        self.racks[rack as usize].relayed[to as usize] += 1;
+        self.stores(rack, to);
         if let Some(over) = over.filter(|&over| over != to) {
             self.relays(over, to);
         }
@@ -146,7 +164,8 @@ impl Grants {
             h.grants.swap_remove(first);
         }
         self.held -= 1;
-        let flow = *h.pairs.get(&destination)?.flows.front()?;
+        let flow = h.pairs.get(&destination).and_then(|pair| pair.flows.front());
+        let flow = *flow.expect("grants are of packets that flows hold");
         Some(Ok(Granted { flow, destination, uplink, hold }))
     }
 
@@ -162,7 +181,7 @@ impl Grants {
             }
             h.grants.swap_remove(place);
             h.pairs.entry(grant.destination).or_default().packets += grant.left;
-            let (from, to) = (racks.rack_of(host) as usize, racks.rack_of(grant.destination) as usize);
+            let (from, to) = (racks.rack_of(host) as usize, grant.to as usize);
             self.racks[from].local[to] += grant.left;
             if let Some(over) = grant.over {
                 let relayed = &mut self.racks[over as usize].relayed[to];
@@ -290,10 +309,10 @@ impl Grants {
     fn grant_pair(&mut self, circuit: Circuit, host: u32, destination: u32, packets: u64) {
         let Circuit { places, lines, now, hold, uplink, end, .. } = circuit;
         let over = (places.rack_of(destination) != end).then_some(end);
-        // The first packet comes to the rack as the circuit opens. The last packets of all hosts
-        // still have to leave when the last one has come.
+        // The first packet comes to the rack as the circuit opens. When the last one comes, it may
+        // find one of each other host there.
         let start = now.max(hold.open - lines.way - lines.host);
-        let end = hold.close - lines.way - lines.uplink * i64::from(places.per_rack);
+        let end = hold.close - lines.way - lines.host - lines.uplink * i64::from(places.per_rack);
         let every = Duration::from_ps((end - start).as_ps().max(0) / packets as i64);
         let share = circuit.share(packets);
         if over.is_none() {
@@ -308,6 +327,7 @@ impl Grants {
         let until = hold.close - lines.way - lines.uplink;
         let grant = Grant {
             destination,
+            to: places.rack_of(destination),
             uplink,
             hold: hold.number,
             over,
@@ -339,7 +359,7 @@ struct Circuit {
 }
 
 impl Circuit {
-    /// The part of a host's link that so many packets take while the circuit is open.
+    /// The part of a host's link that these packets take while the circuit is open.
     fn share(&self, packets: u64) -> f64 {
         packets as f64 * self.lines.host.as_ps() as f64 / (self.hold.close - self.hold.open).as_ps() as f64
     }

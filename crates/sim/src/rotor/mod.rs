@@ -13,6 +13,7 @@ pub(crate) mod service;
 
 use crate::engine::time::SimTime;
 use crate::network::Trimming;
+use crate::network::packet::Packets;
 use crate::rotor::cycle::Cycle;
 use crate::rotor::fabric::Racks;
 use crate::rotor::grants::Grants;
@@ -40,7 +41,7 @@ pub enum RotorSetupError {
         /// The reason.
         source: std::io::Error,
     },
-    /// There is no schedule.
+    /// The schedule is impossible.
     #[error("the schedule of rotor switches: {0}")]
     Schedule(#[from] RotorSpecError),
     /// A routing cannot be computed.
@@ -51,12 +52,34 @@ pub enum RotorSetupError {
         /// The reason.
         source: RotorError,
     },
+    /// A circuit ends before it can carry a full packet.
+    #[error(
+        "circuits over rotor switch {switch} are open for {open}: expected at least {needed}, in which a packet of \
+         the MTU gets through"
+    )]
+    Short {
+        /// Number of the switch.
+        switch: u32,
+        /// The shortest time that one of its circuits is open.
+        open: Duration,
+        /// The least time.
+        needed: Duration,
+    },
+    /// RotorLB grants circuits when they begin, and those of a switch never do.
+    #[error(
+        "rotor switch {switch} never changes, and `rotor_lb` grants circuits that begin: expected fewer switches than \
+         matchings, or another routing"
+    )]
+    Unchanging {
+        /// Number of the switch.
+        switch: u32,
+    },
 }
 
 /// Reads the schedule of a topology.
 ///
 /// # Errors
-/// If its file cannot be read, or if there is no such schedule.
+/// If its file cannot be read, or if the schedule is impossible.
 #[expect(clippy::disallowed_methods, reason = "it reads the schedule file")]
 pub(crate) fn schedule(spec: &RotorSpec, base: &Path) -> Result<Arc<RotorSchedule>, RotorSetupError> {
     let read = |name: &str| {
@@ -65,6 +88,24 @@ pub(crate) fn schedule(spec: &RotorSpec, base: &Path) -> Result<Arc<RotorSchedul
     };
     let text = spec.file().map(read).transpose()?;
     Ok(Arc::new(spec.schedule(text.as_deref())?))
+}
+
+/// Checks that every circuit carries a packet of the MTU, with the way from its host if hosts wait
+/// for grants.
+fn check_circuits(cycle: &Cycle, of: &FabricSpec, granted: bool) -> Result<(), RotorSetupError> {
+    let frame = Bytes::new(of.framing.wire(of.mtu.get() as u32).into());
+    let line = of.uplink_rate.unwrap_or(of.rate).time_for(frame);
+    let from_host = of.rate.time_for(frame) + of.propagation + of.switch.latency + line;
+    // Hosts send while the switch is dark.
+    let needed = if granted { line.max(from_host - cycle.timing().dark()) } else { line };
+    for switch in 0..cycle.schedule().uplinks() {
+        match cycle.shortest(switch) {
+            Some(open) if open < needed => return Err(RotorSetupError::Short { switch, open, needed }),
+            None if granted => return Err(RotorSetupError::Unchanging { switch }),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// A routing with its tables, and how packets draw.
@@ -134,9 +175,10 @@ impl Rotor {
             let routing = built.map_err(|source| RotorSetupError::Routing { name: choice.name(), source })?;
             Ok::<_, RotorSetupError>(Some(Routed { spec: choice.clone(), routing }))
         };
+        let granted = routing.routings().any(|(_, r)| r.is_granted());
+        check_circuits(&cycle, of, granted)?;
         let low = routed(&routing.routing)?;
         let high = routing.bulk.as_ref().map(|b| routed(&b.routing)).transpose()?.flatten();
-        let granted = routing.routings().any(|(_, r)| r.is_granted());
         Ok(Self {
             grants: granted.then(|| Box::new(Grants::new(fabric.hosts(), schedule.racks()))),
             queues: Queues::new(&cycle),
@@ -154,12 +196,6 @@ impl Rotor {
             due: None,
             late_counts: BTreeMap::new(),
         })
-    }
-
-    /// Whether a flow of this size waits for grants.
-    pub fn grants_flow(&self, bytes: u64) -> bool {
-        let bulk = self.bulk.is_none_or(|(above, _)| bytes > above.get());
-        self.grants.is_some() && bulk
     }
 
     /// Whether a packet belongs to the bulk, of a flow of this size or at this age.
@@ -203,7 +239,7 @@ impl Rotor {
     }
 
     /// Packets that wait at racks.
-    pub fn packets<'a>(&'a self, packets: &'a crate::network::packet::Packets) -> impl Iterator<Item = u32> + 'a {
+    pub fn packets<'a>(&'a self, packets: &'a Packets) -> impl Iterator<Item = u32> + 'a {
         self.queues.packets(packets)
     }
 

@@ -167,6 +167,11 @@ impl Queues {
         chain(queue, packets).collect()
     }
 
+    /// The packets of a queue, first to last.
+    pub fn chain<'a>(&self, id: QueueId, packets: &'a Packets) -> impl Iterator<Item = u32> + use<'a> {
+        chain(self.queues[self.place(id)], packets)
+    }
+
     /// All queues of an uplink.
     pub fn of(&self, rack: u32, uplink: u32) -> impl Iterator<Item = QueueId> + use<> {
         let holds = (self.first[uplink as usize + 1] - self.first[uplink as usize]) / CLASSES;

@@ -5,9 +5,11 @@
 use crate::engine::event::EventKind;
 use crate::engine::time::SimTime;
 use crate::network::failures::Failures;
+use crate::network::link::LinkState;
 use crate::network::meters::{Loss, Meters};
-use crate::network::packet::{LAST, Packet, UNKNOWN, flags};
+use crate::network::packet::{LAST, Packet, Packets, UNKNOWN, flags};
 use crate::network::wires::Wires;
+use crate::rotor::cycle::Hold;
 use crate::rotor::grants::{Granted, Lines};
 use crate::rotor::queues::{BULK, CLASSES, DATA, HEADERS, QueueId};
 use crate::rotor::{RELAYED, Rotor};
@@ -141,14 +143,14 @@ impl Rotor {
             if self.limit.is_some_and(|limit| waits + u64::from(wire) > limit) {
                 return Err(Loss::BufferFull);
             }
-            let begin = at.max(hold.open).max(state.free_at());
-            let fits = begin.0.saturating_add(state.line_time_of(waits + u64::from(wire))) <= hold.close.0;
+            let fits = fits(state, at, hold, waits + u64::from(wire));
             // The room of a circuit that has begun is granted already.
-            if self.grants.is_some() && bulk && hold.open <= at + self.cycle.timing().dark() {
+            let relayed = self.grants.is_some() && bulk;
+            if relayed && hold.open <= at + self.cycle.timing().dark() {
                 slice = when + 1;
                 continue;
             }
-            let waits_for_more = self.limit.is_some() || self.late == Late::Bounce;
+            let waits_for_more = relayed || self.limit.is_some() || self.late == Late::Bounce;
             if fits || waits_for_more && hold.open > at {
                 let class = self.trim(wires, meters, queue, id)?;
                 let wire = wires.links[link as usize].wire(wires.packets.get(id).bytes);
@@ -191,10 +193,8 @@ impl Rotor {
         let link = self.racks.uplink(rack, granted);
         let state = &wires.links[link as usize];
         let wire = state.wire(packet.bytes);
-        let begin = at.max(hold.open).max(state.free_at());
         let waits = self.queues.ahead_of(queue);
-        let fits = begin.0.saturating_add(state.line_time_of(waits + u64::from(wire))) <= hold.close.0;
-        if fits && hold.number == planned {
+        if hold.number == planned && fits(state, at, hold, waits + u64::from(wire)) {
             self.enqueue(wires, queue, id, wire, RELAYED);
             return Some(link);
         }
@@ -353,20 +353,42 @@ impl Rotor {
     }
 }
 
+/// Whether so many wire bytes leave over an uplink before its circuit ends, from `at` on.
+fn fits(link: &LinkState, at: SimTime, hold: Hold, wire: u64) -> bool {
+    let begin = at.max(hold.open).max(link.free_at());
+    begin.0.saturating_add(link.line_time_of(wire)) <= hold.close.0
+}
+
 /// Grants of RotorLB.
 impl Rotor {
-    /// Keeps a flow at its host until its packets are granted. False if both hosts are in one rack.
-    pub fn keep_flow(&mut self, host: u32, destination: u32, key: u32, packets: u64) -> bool {
-        let Some(grants) = &mut self.grants else { return false };
-        let kept = self.racks.rack_of(host) != self.racks.rack_of(destination);
-        if kept {
+    /// Keeps a flow to another rack at its host until its packets are granted.
+    pub fn keep_flow(&mut self, host: u32, destination: u32, key: u32, packets: u64) {
+        if let Some(grants) = &mut self.grants {
             grants.push(self.racks, host, destination, key, packets);
         }
-        kept
     }
 
-    /// Grants the circuits that begin with a slice; the hosts that then have grants.
-    pub fn plan(&mut self, slice: i64, lines: Lines) -> Vec<u32> {
+    /// Counts anew what racks relay. A packet that is lost on its way never comes to its relay,
+    /// which would keep room for it.
+    fn count_relayed(&mut self, packets: &Packets) {
+        let Some(grants) = &mut self.grants else { return };
+        grants.forget_relayed();
+        for (rack, uplink) in (0..self.racks.racks).flat_map(|r| (0..self.racks.uplinks).map(move |p| (r, p))) {
+            for id in self.queues.of(rack, uplink).flat_map(|queue| self.queues.chain(queue, packets)) {
+                let packet = packets.get(id);
+                if packet.path == RELAYED {
+                    grants.stores(rack, self.racks.rack_of(packet.destination));
+                }
+            }
+        }
+    }
+
+    /// Grants the circuits that begin with a slice; the hosts that then have grants. If packets
+    /// were `lost` in this run, racks count what they relay once a cycle.
+    pub fn plan(&mut self, slice: i64, lines: Lines, packets: &Packets, lost: bool) -> Vec<u32> {
+        if lost && self.cycle.in_cycle(slice) == 0 {
+            self.count_relayed(packets);
+        }
         let Some(grants) = &mut self.grants else { return Vec::new() };
         let uplinks: Vec<u32> = (0..self.racks.uplinks).filter(|&p| self.cycle.is_changing(slice, p)).collect();
         let queued = |rack: u32, uplink: u32, hold: u32| {

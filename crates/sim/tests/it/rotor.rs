@@ -106,7 +106,7 @@ fn load_balancing_carries_half() {
     assert!(carried < 1.03 * full, "carries {carried} of {full}");
 }
 
-/// RotorLB fills the network for demand of all racks to all others, and sends nothing late.
+/// RotorLB fills the network for demand of all racks to all others, and loses nothing.
 #[test]
 fn racks_that_agree_fill_the_network() {
     let text = fabric("racks = 10, hosts_per_rack = 3, switches = 3, slice = \"100 us\", dark = \"1 us\"")
@@ -136,10 +136,10 @@ fn relays_carry_what_direct_circuits_cannot() {
     assert!(direct > 5.0 * lb, "{direct} ps against {lb} ps");
 }
 
-/// Latency in a grid of h dimensions: about h times the side's slices to spread, and as much to
-/// come home. Throughput is 1 / (2 h), and a little more, as a packet skips steps.
+/// A grid of h dimensions carries 1 / (2 h) of the line rate, and a little more, as a packet skips
+/// steps.
 #[test]
-fn a_grid_trades_throughput_for_latency() {
+fn a_grid_carries_half_a_dimensions_share() {
     for (dimensions, racks) in [(1u32, 9u32), (2, 9), (3, 27)] {
         let side = f64::from(racks).powf(1.0 / f64::from(dimensions)).round();
         let text = |load| {
@@ -157,6 +157,46 @@ fn a_grid_trades_throughput_for_latency() {
         let above = throughput(&run(&text(1.3 * full), "shale", 1), f64::from(racks));
         assert!(above < 1.06 * full, "{dimensions}: carries {above} of {full}");
     }
+}
+
+/// What is lost on its way to a relay takes no room there for long.
+#[test]
+fn losses_leave_room_at_relays() {
+    let flows: Vec<_> = (0..4).map(|h| (0, h, 4 + h, 8_000_000)).collect();
+    flow_list("rotor-losses.csv", &flows);
+    let text = |errors| {
+        fabric("racks = 16, hosts_per_rack = 4, switches = 4, slice = \"50 us\", dark = \"1 us\"")
+            + &format!("bit_error = {errors}\n[workload.flows]\nfile = \"rotor-losses.csv\"\n")
+            + &scheme("lb", "routing.rotor_lb = {}")
+    };
+    let takes = |errors| run(&text(errors), "lb", 1).summary.simulated_ps;
+    let (clean, lossy) = (takes("0.0"), takes("3e-6"));
+    assert!(lossy as f64 <= 1.1 * clean as f64, "{lossy} ps against {clean} ps");
+}
+
+/// Circuits that could never carry a packet are refused, as hosts would wait for ever.
+#[test]
+fn circuits_that_carry_nothing_are_refused() {
+    let refused = |shape: &str, routing: &str| {
+        let text = fabric(shape) + &poisson(0.1, "uniform") + &scheme("a", routing);
+        try_run(&text, "a", 1).err().expect("it cannot run").to_string()
+    };
+    let whole = "racks = 6, hosts_per_rack = 1, switches = 5, slice = \"50 us\"";
+    assert_eq!(
+        refused(whole, "routing.rotor_lb = {}"),
+        "rotor switch 0 never changes, and `rotor_lb` grants circuits that begin: expected fewer switches than \
+         matchings, or another routing"
+    );
+    let short = "racks = 6, hosts_per_rack = 1, switches = 1, slice = \"3 us\", dark = \"2 us\"";
+    assert_eq!(
+        refused(short, "routing.vlb = {}"),
+        "circuits over rotor switch 0 are open for 1 us: expected at least 1.2 us, in which a packet of the MTU gets \
+         through"
+    );
+    let hurried = "racks = 6, hosts_per_rack = 1, switches = 1, slice = \"3 us\", dark = \"500 ns\"";
+    let text = fabric(hurried) + &poisson(0.05, "uniform") + &scheme("a", "routing.rotor_lb = {}");
+    let ran = run(&text.replace("drain = \"0 s\"", "drain = \"2 ms\""), "a", 1);
+    assert_eq!(ran.summary.flows.unfinished, 0, "its circuits carry one packet each");
 }
 
 /// Bulk does not delay other packets by more than the frame that is being sent.
@@ -256,6 +296,8 @@ fn networks() -> impl Strategy<Value = String> {
     (shape, routing, transport, queues, failures, load).prop_map(
         |(shape, routing, transport, (late, queue, switch, errors), failures, load)| {
             let granted = routing.contains("rotor_lb");
+            // With two racks there is one matching, which never changes.
+            let shape = if granted { shape.replace("racks = 2", "racks = 3") } else { shape.to_owned() };
             // Bulk that waits for grants is datagrams.
             let fits = transport.contains("ndp") && routing.contains("bulk");
             let transport = if granted && !fits { "transport.datagrams = {}" } else { transport };
@@ -263,7 +305,7 @@ fn networks() -> impl Strategy<Value = String> {
                 "{}bit_error = {errors}\nswitch = {{ {switch} }}\n[workload.poisson]\nload = {load}\nsizes.exponential = \
                  \"30 kB\"\n[window]\nmeasure = \"400 us\"\ndrain = \"1 ms\"\n{failures}[scheme.a]\n{transport}\n\
                  [scheme.a.rotor]\n{routing}\n{late}{queue}",
-                fabric(shape)
+                fabric(&shape)
             )
             // `bulk` and `routing` are keys of the same table.
         },

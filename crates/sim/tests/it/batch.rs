@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use timeplane_experiment::{Experiment, Options, Outcome, PlannedRun, Shard, Sweep, Until, run, run_remote};
+use timeplane_experiment::{Experiment, Options, Outcome, PlannedRun, Shard, Sweep, Until, plan, run, run_remote};
 use timeplane_results::stats::Interval;
 use timeplane_results::{Metric, RunSummary, Store};
 use timeplane_scenario::Loaded;
@@ -231,4 +231,35 @@ fn the_first_seeds_are_wanted_first_and_a_few_ahead() {
     };
     assert_eq!(seeds(1), [0, 1, 2, 0, 1, 2]);
     assert_eq!(seeds(6), [0, 1, 2, 3, 4, 0, 1, 2, 3, 4]);
+}
+
+/// A run with another schedule of rotor switches is another run, although the scenario names the
+/// same file.
+#[test]
+fn a_changed_schedule_file_makes_other_runs() {
+    let text = r#"
+        name = "schedule"
+        [fabric]
+        rate = "10 Gb/s"
+        [fabric.topology.rotor]
+        racks = 2
+        hosts_per_rack = 2
+        switches = 1
+        slice = "20 us"
+        matchings.file = "batch-schedule.txt"
+        [workload.shuffle]
+        bytes = "1 kB"
+        [scheme.direct]
+        transport.datagrams = {}
+        rotor.routing.direct = {}
+    "#;
+    let key = |schedule: &str| {
+        std::fs::write(folder().join("batch-schedule.txt"), schedule).expect("a folder that can be written to");
+        let options = Options::new(1, folder().join("batch-schedule"));
+        let planned = plan(&Simulator::default(), &load(text), &options).unwrap_or_else(|e| panic!("{e}"));
+        planned[0].key.clone()
+    };
+    let first = key("1 0\n-1 -1\n");
+    assert_eq!(key("1 0\n-1 -1\n"), first);
+    assert_ne!(key("1 0\n-1 -1\n-1 -1\n"), first);
 }

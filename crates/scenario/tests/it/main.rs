@@ -8,4 +8,5 @@ mod messages;
 mod names;
 mod ndp;
 mod presets;
+mod rotor;
 mod tcp;

@@ -132,4 +132,31 @@ bytes = "20 kB"
 [scheme.ndp]
 transport.ndp = { window = 12, queue = 4, headers = 30, rto = "1 ms", spray = "hash" }
 "#,
+    r#"
+[fabric]
+rate = "10 Gb/s"
+[fabric.topology.rotor]
+racks = 8
+hosts_per_rack = 2
+switches = 3
+slice = "50 us"
+dark = "2 us"
+stepping = "staggered"
+matchings.random = { factor = 2, seed = 3 }
+[workload.shuffle]
+bytes = "20 kB"
+[scheme.opera]
+transport.ndp = {}
+[scheme.opera.rotor]
+routing.shortest = { paths = 5, settled = true }
+bulk = { above = "10 kB", by = "size", routing.rotor_lb = {} }
+late = "bounce"
+queue = "100 kB"
+[scheme.ucmp]
+transport.datagrams = {}
+rotor.routing.ucmp = { hops = 3, alpha = 0.7, buckets = ["1 kB", "10 kB"] }
+[scheme.shale]
+transport.datagrams = {}
+rotor.routing.shale.dimensions = 3
+"#,
 ];

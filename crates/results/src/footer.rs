@@ -25,7 +25,7 @@ enum Kind {
     List(&'static Kind),
     /// The types of its fields, by number from 1 on.
     Struct(&'static [Kind]),
-    /// Any of so many structures without fields: a choice.
+    /// A choice among this many structures, none of which has fields.
     Empty(i64),
 }
 
@@ -99,7 +99,7 @@ const FILE: &[Kind] = &[
     Kind::List(&Kind::Empty(i64::MAX)),
 ];
 
-/// Checks the footer of a file of so many bytes. What is no footer at all is left to the library.
+/// Checks the footer of a file of this length. A file without a footer is left to the library.
 ///
 /// # Errors
 /// An error of the file system, or what is wrong with the footer.

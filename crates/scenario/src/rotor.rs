@@ -128,7 +128,7 @@ pub enum Late {
     Lose,
 }
 
-/// The reason why there is no schedule of rotor switches.
+/// An error of the schedule of rotor switches.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum RotorSpecError {
     /// Its numbers do not make one.

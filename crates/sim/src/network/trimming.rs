@@ -233,7 +233,7 @@ impl Network {
         self.wires.fly(link, arrival, id);
     }
 
-    /// Loses what waits at a port that trims, if its link is down.
+    /// Loses the packets that wait at a port if its link is down.
     pub(super) fn drain_trimming(&mut self, link: u32, ends: &mut Endpoints) {
         let Some(trimming) = self.trimming.as_mut().filter(|_| self.wires.links[link as usize].is_down()) else {
             return;

@@ -19,11 +19,11 @@ use timeplane_schedule::rotor::routing::{Hop, Position};
 
 /// What an uplink does when it is served.
 pub(crate) enum Next {
-    /// Sends this packet, which is no longer queued.
+    /// Sends this packet; the queue has handed it over.
     Packet(u32),
-    /// Nothing before this time.
+    /// Sends nothing before this time.
     Wait(SimTime),
-    /// Nothing until another packet or slice comes.
+    /// Sends nothing until another packet or slice comes.
     Nothing,
 }
 

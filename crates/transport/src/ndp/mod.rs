@@ -31,7 +31,7 @@
 //!   paper does not say what happens then.
 //! - Headers that find their queue full are lost, and repaired by the timeout. Returning them to
 //!   the sender is not supported.
-//! - There are no priorities among the flows of a receiver.
+//! - A receiver gives no flow priority over others.
 
 mod pacer;
 mod paths;

@@ -3,12 +3,13 @@
 //!
 //! Values of these types are valid by construction: a [`Matching`] that exists shares no port, a
 //! [`Slot`] that exists overloads no link, a [`Fabric`] that exists is connected. Nothing here
-//! reads a clock, opens a file or draws a random number.
+//! reads a clock, opens a file or draws a number that a seed does not determine.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod clos;
 mod demand;
+mod expander;
 mod fabric;
 mod grant;
 mod hash;
@@ -25,6 +26,7 @@ mod units;
 
 pub use clos::{Clos, ClosError, Layer};
 pub use demand::{Backlog, BacklogEntry, Burst, CoflowBacklog, Demand};
+pub use expander::expander_racks;
 pub use fabric::{
     Buffer, CUT_THROUGH_HEADER, Candidates, Fabric, FabricError, Forwarding, Framing, Link, LinkSpec, Node, Pfc,
     Switch, Utilization,

@@ -74,21 +74,44 @@ impl Fabric {
     /// # Errors
     /// If `k` is zero or odd.
     pub fn fat_tree(k: u32, switch: Switch, link: LinkSpec, uplink: LinkSpec) -> Result<Self, FabricError> {
+        Self::folded_clos(k, k / 2, switch, link, uplink)
+    }
+
+    /// A folded Clos network of three layers of switches with `k` ports: a fat tree whose edge
+    /// switches have `per_edge` hosts, which is oversubscribed `per_edge` : `k` - `per_edge`.
+    ///
+    /// Each of `k` pods has k/2 edge and `k` - `per_edge` aggregation switches. Nodes are hosts,
+    /// edges, aggregations, cores. Aggregation `a` of a pod is joined to cores `a k/2 .. (a + 1)
+    /// k/2`.
+    ///
+    /// # Errors
+    /// If `k` is zero or odd, or if the hosts leave no port of an edge switch.
+    pub fn folded_clos(
+        k: u32,
+        per_edge: u32,
+        switch: Switch,
+        link: LinkSpec,
+        uplink: LinkSpec,
+    ) -> Result<Self, FabricError> {
         if k == 0 || k % 2 == 1 {
             return Err(FabricError::Dimension { what: "k", found: k.into(), allowed: "even and at least 2" });
         }
-        let half = k / 2;
-        let hosts = k * half * half;
-        let (edges, aggregations, cores) = (k * half, k * half, half * half);
+        if !(1..k).contains(&per_edge) {
+            let allowed = "at least 1 and less than k";
+            return Err(FabricError::Dimension { what: "hosts_per_edge", found: per_edge.into(), allowed });
+        }
+        let (half, up) = (k / 2, k - per_edge);
+        let hosts = k * half * per_edge;
+        let (edges, aggregations, cores) = (k * half, k * up, up * half);
         let edge = |pod: u32, e: u32| NodeId(hosts + pod * half + e);
-        let aggregation = |pod: u32, a: u32| NodeId(hosts + edges + pod * half + a);
+        let aggregation = |pod: u32, a: u32| NodeId(hosts + edges + pod * up + a);
         let core = |c: u32| NodeId(hosts + edges + aggregations + c);
-        let mut wires: Vec<_> = (0..hosts).map(|h| (NodeId(h), NodeId(hosts + h / half), link)).collect();
+        let mut wires: Vec<_> = (0..hosts).map(|h| (NodeId(h), NodeId(hosts + h / per_edge), link)).collect();
         for pod in 0..k {
             for e in 0..half {
-                wires.extend((0..half).map(|a| (edge(pod, e), aggregation(pod, a), uplink)));
+                wires.extend((0..up).map(|a| (edge(pod, e), aggregation(pod, a), uplink)));
             }
-            for a in 0..half {
+            for a in 0..up {
                 wires.extend((0..half).map(|c| (aggregation(pod, a), core(a * half + c), uplink)));
             }
         }
@@ -195,11 +218,23 @@ mod tests {
         assert_eq!((fat.hosts(), fat.switches(), fat.links().len()), (16, 20, 2 * 48));
         let leaf_spine = Fabric::leaf_spine(4, 3, 2, sw, LINK, LINK).unwrap();
         assert_eq!((leaf_spine.hosts(), leaf_spine.switches()), (12, 6));
-        for fabric in
-            [fat, leaf_spine, Fabric::tree(3, 2, sw, LINK, LINK).unwrap(), Fabric::single_switch(5, sw, LINK).unwrap()]
-        {
+        let clos = |k, per_edge| Fabric::folded_clos(k, per_edge, sw, LINK, LINK);
+        // Opera's folded Clos, three hosts for each uplink of their switches.
+        let opera = clos(12, 9).unwrap();
+        assert_eq!((opera.hosts(), opera.switches()), (648, 72 + 36 + 18));
+        assert!((648 + 72 + 36..648 + 126).all(|core| opera.links_of(NodeId(core)).len() == 2 * 12));
+        for fabric in [
+            fat,
+            leaf_spine,
+            Fabric::tree(3, 2, sw, LINK, LINK).unwrap(),
+            Fabric::single_switch(5, sw, LINK).unwrap(),
+            clos(4, 3).unwrap(),
+            clos(4, 1).unwrap(),
+            Fabric::expander(13, 2, 4, 3, sw, LINK, LINK).unwrap(),
+        ] {
             routes_are_all_shortest_paths(&fabric);
         }
+        assert!(clos(4, 0).is_err() && clos(4, 4).is_err() && clos(0, 0).is_err());
         assert!(Fabric::fat_tree(3, sw, LINK, LINK).is_err());
         assert!(Fabric::leaf_spine(0, 3, 2, sw, LINK, LINK).is_err());
     }

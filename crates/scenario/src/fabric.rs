@@ -84,10 +84,28 @@ pub enum Topology {
         /// Hosts under each edge switch.
         hosts_per_edge: u32,
     },
-    /// The k-ary fat tree (Al-Fares et al., SIGCOMM 2008): k³/4 hosts.
+    /// The k-ary fat tree (Al-Fares et al., SIGCOMM 2008): k³/4 hosts. With more hosts under each
+    /// edge switch, an oversubscribed folded Clos network.
     FatTree {
         /// Ports of a switch; even.
         k: u32,
+        /// Hosts under each edge switch, whose other ports lead up; default: k/2, which
+        /// oversubscribes nothing.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hosts_per_edge: Option<u32>,
+    },
+    /// Racks joined directly by a random regular graph, a static expander (Jellyfish, NSDI 2012).
+    /// Packets take shortest paths.
+    Expander {
+        /// Number of hosts; the last rack may have fewer than others.
+        hosts: u32,
+        /// Hosts in each rack.
+        hosts_per_rack: u32,
+        /// Wires from each rack to other racks.
+        uplinks: u32,
+        /// Seed of the graph, which does not follow that of the run.
+        #[serde(default)]
+        seed: u64,
     },
     /// Racks that a packet switch and a circuit switch connect (REACToR, NSDI 2014).
     Hybrid(HybridSpec),
@@ -222,9 +240,16 @@ impl Topology {
                 let hosts = n(edges) * n(hosts_per_edge);
                 [hosts, n(edges) + 1, hosts + n(edges)]
             }
-            Self::FatTree { k } => {
+            Self::FatTree { k, hosts_per_edge } => {
+                let per_edge = n(hosts_per_edge.unwrap_or(k / 2));
                 let k = n(k);
-                [k * k * k / 4, 5 * k * k / 4, 3 * k * k * k / 4]
+                let (up, edges) = (k.saturating_sub(per_edge), k * (k / 2));
+                let hosts = edges * per_edge;
+                [hosts, edges + k * up + up * (k / 2), hosts + 2 * edges * up]
+            }
+            Self::Expander { hosts, hosts_per_rack, uplinks, .. } => {
+                let racks = n(hosts).div_ceil(n(hosts_per_rack).max(1));
+                [n(hosts), racks, n(hosts) + racks * n(uplinks) / 2]
             }
             Self::Hybrid(ref h) => {
                 let Hybrid { tors, hosts_per_tor, packet_uplinks, circuit_uplinks } = h.shape();
@@ -286,8 +311,12 @@ impl FabricSpec {
                 dimension("edges", edges)?;
                 dimension("hosts_per_edge", hosts_per_edge)?;
             }
-            Topology::FatTree { k } if k == 0 || k % 2 == 1 => {
+            Topology::FatTree { k, .. } if k == 0 || k % 2 == 1 => {
                 return Err(FabricError::Dimension { what: "k", found: k.into(), allowed: "even and at least 2" });
+            }
+            Topology::FatTree { k, hosts_per_edge: Some(found) } if !(1..k).contains(&found) => {
+                let (what, allowed) = ("hosts_per_edge", "at least 1 and less than k");
+                return Err(FabricError::Dimension { what, found: found.into(), allowed });
             }
             Topology::FatTree { .. } => {}
             Topology::Hybrid(ref h) => {
@@ -308,7 +337,7 @@ impl FabricSpec {
                 dimension("hosts_per_rack", r.hosts_per_rack)?;
                 dimension("switches", r.switches)?;
             }
-            Topology::Graph { .. } => return self.build_unchecked().map(|_| ()),
+            Topology::Expander { .. } | Topology::Graph { .. } => return self.build_unchecked().map(|_| ()),
         }
         if self.hosts() < 2 {
             return Err(FabricError::TooFewHosts { hosts: self.hosts() as u32 });
@@ -344,7 +373,12 @@ impl FabricSpec {
                 Fabric::leaf_spine(leaves, hosts_per_leaf, spines, self.switch, link, uplink)
             }
             Topology::Tree { edges, hosts_per_edge } => Fabric::tree(edges, hosts_per_edge, self.switch, link, uplink),
-            Topology::FatTree { k } => Fabric::fat_tree(k, self.switch, link, uplink),
+            Topology::FatTree { k, hosts_per_edge } => {
+                Fabric::folded_clos(k, hosts_per_edge.unwrap_or(k / 2), self.switch, link, uplink)
+            }
+            Topology::Expander { hosts, hosts_per_rack, uplinks, seed } => {
+                Fabric::expander(hosts, hosts_per_rack, uplinks, seed, self.switch, link, uplink)
+            }
             Topology::Hybrid(ref h) => {
                 let packet = LinkSpec { rate: h.packet_rate, ..link };
                 Fabric::hybrid(h.shape(), self.switch, link, packet, uplink)

@@ -162,12 +162,15 @@ impl Checked {
     /// Reports what [`FabricSpec::build`] rejects, at the key that causes it.
     fn topology(&mut self, f: &FabricSpec, e: FabricError) {
         let table = format!("fabric.topology.{}", f.topology.key());
-        let counts_hosts = matches!(f.topology, Topology::SingleSwitch { .. } | Topology::Graph { .. });
+        let counts_hosts =
+            matches!(f.topology, Topology::SingleSwitch { .. } | Topology::Expander { .. } | Topology::Graph { .. });
         let key = match &e {
             FabricError::Link { link, .. } => format!("{table}.links.{link}"),
+            FabricError::Disconnected { .. } if f.topology.key() == "expander" => format!("{table}.uplinks"),
             FabricError::HostWires { .. } | FabricError::Disconnected { .. } => format!("{table}.links"),
             FabricError::TooFewHosts { .. } if counts_hosts => format!("{table}.hosts"),
-            FabricError::Dimension { found: 0, what, .. } | FabricError::Dimension { what: what @ "k", .. } => {
+            FabricError::Dimension { found: 0, what, .. }
+            | FabricError::Dimension { what: what @ ("k" | "uplinks" | "hosts_per_edge"), .. } => {
                 format!("{table}.{what}")
             }
             FabricError::TooFewHosts { .. } | FabricError::Dimension { .. } => table,

@@ -146,6 +146,11 @@ fn fabrics_are_built_as_written() {
     );
     assert_eq!(build("{ tree = { edges = 3, hosts_per_edge = 2 } }"), "6 hosts, 4 switches, 18 links, 6 fast");
     assert_eq!(build("{ fat_tree = { k = 4 } }"), "16 hosts, 20 switches, 96 links, 64 fast");
+    assert_eq!(build("{ fat_tree = { k = 4, hosts_per_edge = 3 } }"), "24 hosts, 14 switches, 80 links, 32 fast");
+    assert_eq!(
+        build("{ expander = { hosts = 11, hosts_per_rack = 2, uplinks = 3, seed = 5 } }"),
+        "11 hosts, 6 switches, 40 links, 18 fast"
+    );
     let graph = "{ graph = { hosts = 2, switches = 2, links = [{ nodes = [0, 2] }, { nodes = [1, 3], rate = \"1 Gb/s\" }, { nodes = [2, 3] }] } }";
     assert_eq!(build(graph), "2 hosts, 2 switches, 6 links, 2 fast");
 }

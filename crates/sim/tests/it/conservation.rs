@@ -16,6 +16,8 @@ fn fabric() -> impl Strategy<Value = (String, u32)> {
         ("topology.leaf_spine = { leaves = 2, hosts_per_leaf = 3, spines = 2 }", 6),
         ("topology.tree = { edges = 3, hosts_per_edge = 2 }", 6),
         ("topology.fat_tree = { k = 4 }", 16),
+        ("topology.fat_tree = { k = 4, hosts_per_edge = 3 }", 24),
+        ("topology.expander = { hosts = 9, hosts_per_rack = 2, uplinks = 2, seed = 3 }", 9),
         (
             "topology.graph = { hosts = 3, switches = 2, links = [{ nodes = [0, 3] }, { nodes = [1, 3], rate = \"3 Gb/s\" }, \
              { nodes = [2, 4] }, { nodes = [3, 4] }, { nodes = [4, 3], propagation = \"3 us\" }] }",

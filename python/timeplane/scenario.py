@@ -34,6 +34,7 @@ __all__ = [
     "BulkBy",
     "Bytes",
     "Cdf",
+    "CdfPoints",
     "Chakra",
     "Change",
     "ChangedWire",
@@ -64,6 +65,7 @@ __all__ = [
     "Ecmp",
     "Ecn",
     "Element",
+    "Expander",
     "Exponential",
     "Fabric",
     "FailedHost",
@@ -222,12 +224,36 @@ class Tree(Values):
 
 @dataclass(kw_only=True)
 class FatTree(Values):
-    """The k-ary fat tree (Al-Fares et al., SIGCOMM 2008): k³/4 hosts."""
+    """The k-ary fat tree (Al-Fares et al., SIGCOMM 2008): k³/4 hosts. With more hosts under each
+    edge switch, an oversubscribed folded Clos network.
+    """
 
     _key: ClassVar[str] = "fat_tree"
 
     k: int
     """Ports of a switch; even."""
+    hosts_per_edge: int | None = None
+    """Hosts under each edge switch, whose other ports lead up; default: k/2, which oversubscribes
+    nothing.
+    """
+
+
+@dataclass(kw_only=True)
+class Expander(Values):
+    """Racks joined directly by a random regular graph, a static expander (Jellyfish, NSDI 2012).
+    Packets take shortest paths.
+    """
+
+    _key: ClassVar[str] = "expander"
+
+    hosts: int
+    """Number of hosts; the last rack may have fewer than others."""
+    hosts_per_rack: int
+    """Hosts in each rack."""
+    uplinks: int
+    """Wires from each rack to other racks."""
+    seed: int = 0
+    """Seed of the graph, which does not follow that of the run."""
 
 
 #: Bits per second: a number and one of b/s, kb/s, Mb/s, Gb/s, Tb/s.
@@ -427,12 +453,15 @@ class Graph(Values):
 #: - :class:`SingleSwitch`: All hosts under one switch.
 #: - :class:`LeafSpine`: Every leaf connected to every spine.
 #: - :class:`Tree`: Edge switches under one root.
-#: - :class:`FatTree`: The k-ary fat tree (Al-Fares et al., SIGCOMM 2008): k³/4 hosts.
+#: - :class:`FatTree`: The k-ary fat tree (Al-Fares et al., SIGCOMM 2008): k³/4 hosts. With more
+#:   hosts under each edge switch, an oversubscribed folded Clos network.
+#: - :class:`Expander`: Racks joined directly by a random regular graph, a static expander
+#:   (Jellyfish, NSDI 2012). Packets take shortest paths.
 #: - :class:`Hybrid`: Racks that a packet switch and a circuit switch connect (REACToR, NSDI 2014).
 #: - :class:`Rotor`: Racks that rotor switches join in turn (RotorNet, SIGCOMM 2017).
 #: - :class:`Graph`: Any graph, written out.
-Topology: TypeAlias = SingleSwitch | LeafSpine | Tree | FatTree | Hybrid | Rotor | Graph
-_Topology = {"single_switch": SingleSwitch, "leaf_spine": LeafSpine, "tree": Tree, "fat_tree": FatTree, "hybrid": Hybrid, "rotor": Rotor, "graph": Graph}
+Topology: TypeAlias = SingleSwitch | LeafSpine | Tree | FatTree | Expander | Hybrid | Rotor | Graph
+_Topology = {"single_switch": SingleSwitch, "leaf_spine": LeafSpine, "tree": Tree, "fat_tree": FatTree, "expander": Expander, "hybrid": Hybrid, "rotor": Rotor, "graph": Graph}
 
 #: Bytes that a link layer adds to a packet.
 #:
@@ -909,14 +938,29 @@ class Cdf(Values):
     value: str
 
 
+@dataclass
+class CdfPoints(Values):
+    """Only the sizes of a CDF's points, from such a file or a bundled one: the next larger one of
+    the interpolated size. Opera's simulations draw sizes in this way (NSDI 2020, section 5).
+    """
+
+    _key: ClassVar[str] = "cdf_points"
+    _bare: ClassVar[bool] = True
+
+    value: str
+
+
 #: Distribution of the bytes of a flow.
 #:
 #: - :class:`Fixed`: All flows have the same size.
 #: - :class:`Exponential`: Exponential with this mean, at least 1 B.
 #: - :class:`Cdf`: From a CDF: a CSV file `bytes,cdf` (interpolated linearly), or the name of a
 #:   bundled CDF.
-Sizes: TypeAlias = Fixed | Exponential | Cdf
-_Sizes = {"fixed": Fixed, "exponential": Exponential, "cdf": Cdf}
+#: - :class:`CdfPoints`: Only the sizes of a CDF's points, from such a file or a bundled one: the
+#:   next larger one of the interpolated size. Opera's simulations draw sizes in this way (NSDI
+#:   2020, section 5).
+Sizes: TypeAlias = Fixed | Exponential | Cdf | CdfPoints
+_Sizes = {"fixed": Fixed, "exponential": Exponential, "cdf": Cdf, "cdf_points": CdfPoints}
 
 #: Sizes of the packets of a flow: IP packets, including headers.
 #:

@@ -102,6 +102,9 @@ pub enum Sizes {
     Exponential(Bytes),
     /// From a CDF: a CSV file `bytes,cdf` (interpolated linearly), or the name of a bundled CDF.
     Cdf(String),
+    /// Only the sizes of a CDF's points, from such a file or a bundled one: the next larger one of
+    /// the interpolated size. Opera's simulations draw sizes in this way (NSDI 2020, section 5).
+    CdfPoints(String),
 }
 
 impl Workload {

@@ -65,6 +65,13 @@ impl Cdf {
         Ok(Self { points })
     }
 
+    /// The distribution of the next larger point's size: all of its probability is in steps.
+    pub(crate) fn in_steps(self) -> Self {
+        let below = |i: usize| if i == 0 { 0.0 } else { self.points[i - 1].1 };
+        let step = |(i, &(x, y)): (usize, &(f64, f64))| [(x, below(i)), (x, y)];
+        Self { points: self.points.iter().enumerate().flat_map(step).collect() }
+    }
+
     /// Segments as (from bytes, to bytes, probability); an atom is a segment of length zero.
     fn segments(&self) -> impl Iterator<Item = (f64, f64, f64)> {
         let lump = self.points.first().map(|&(x, y)| (x, x, y));

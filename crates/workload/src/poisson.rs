@@ -34,10 +34,9 @@ impl SizeLaw {
             Sizes::Fixed(b) => return Err(value("workload.poisson.sizes.fixed", b, "from 1 B to 1 PB")),
             Sizes::Exponential(b) if (1..=LARGEST).contains(&b.get()) => Self::Exponential(b.get() as f64),
             Sizes::Exponential(b) => return Err(value("workload.poisson.sizes.exponential", b, "from 1 B to 1 PB")),
-            Sizes::Cdf(name) => {
-                let input = Input::open("workload.poisson.sizes.cdf", name, base, Some(BundledKind::Cdf))?;
-                facts.files.push(input.record());
-                Self::Cdf(Cdf::parse(&input)?)
+            Sizes::Cdf(name) => Self::Cdf(cdf("workload.poisson.sizes.cdf", name, base, facts)?),
+            Sizes::CdfPoints(name) => {
+                Self::Cdf(cdf("workload.poisson.sizes.cdf_points", name, base, facts)?.in_steps())
             }
         })
     }
@@ -57,6 +56,12 @@ impl SizeLaw {
             Self::Cdf(cdf) => cdf.mean_of(wire),
         }
     }
+}
+
+fn cdf(key: &'static str, name: &str, base: &Path, facts: &mut Facts) -> Result<Cdf, WorkloadError> {
+    let input = Input::open(key, name, base, Some(BundledKind::Cdf))?;
+    facts.files.push(input.record());
+    Cdf::parse(&input)
 }
 
 #[derive(Debug)]

@@ -105,6 +105,7 @@ impl Checked {
             Sizes::Fixed(bytes) => self.bytes("workload.poisson.sizes.fixed", *bytes),
             Sizes::Exponential(mean) => self.bytes("workload.poisson.sizes.exponential", *mean),
             Sizes::Cdf(file) => self.file("workload.poisson.sizes.cdf", file, base),
+            Sizes::CdfPoints(file) => self.file("workload.poisson.sizes.cdf_points", file, base),
         }
         match p.packets {
             PacketMix::Fixed(size) if !(64..=mtu.get().max(64)).contains(&size.get()) => {

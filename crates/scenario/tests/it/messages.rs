@@ -230,6 +230,12 @@ fn topologies() {
     to("topology.single_switch = { hosts = 1000000 }");
     to("topology.fat_tree = { k = 3 }");
     to("topology.fat_tree = { k = 4000000000 }");
+    to("topology.fat_tree = { k = 4, hosts_per_edge = 4 }");
+    to("topology.expander = { hosts = 8, hosts_per_rack = 0, uplinks = 2 }");
+    to("topology.expander = { hosts = 8, hosts_per_rack = 2, uplinks = 4 }");
+    to("topology.expander = { hosts = 10, hosts_per_rack = 2, uplinks = 3 }");
+    to("topology.expander = { hosts = 8, hosts_per_rack = 2, uplinks = 1 }");
+    to("topology.expander = { hosts = 4000000000, hosts_per_rack = 2, uplinks = 4 }");
     to("topology.leaf_spine = { leaves = 0, hosts_per_leaf = 2, spines = 2 }");
     to("topology.leaf_spine = { leaves = 4000000000, hosts_per_leaf = 4000000000, spines = 2 }");
     to("topology.graph = { hosts = 2, switches = 1, links = [{ nodes = [0, 2] }, { nodes = [1, 7] }] }");

@@ -167,6 +167,31 @@ fn wire_bytes_of_an_empirical_distribution() {
     }
 }
 
+/// Of a CDF's points alone, each has the probability by which the CDF rises to it.
+#[test]
+fn sizes_at_the_points_of_a_distribution() {
+    let text = timeplane_workload::bundled("datamining").unwrap().text;
+    let points: Vec<(f64, f64)> =
+        text.lines().filter_map(|l| l.split_once(',')).map(|(a, b)| (a.parse().unwrap(), b.parse().unwrap())).collect();
+    let shares: Vec<f64> =
+        (0..points.len()).map(|i| points[i].1 - if i == 0 { 0.0 } else { points[i - 1].1 }).collect();
+    let mean: f64 = points.iter().zip(&shares).map(|(p, share)| p.0.max(1.0) * share).sum();
+    let source =
+        load(&poisson(0.5, Pattern::Uniform, Sizes::CdfPoints("datamining".into()), PacketMix::Mtu), 16).unwrap();
+    assert!((source.facts().mean_flow_bytes / mean - 1.0).abs() < 1e-6, "{} {mean}", source.facts().mean_flow_bytes);
+    let mut count = vec![0u32; points.len()];
+    let drawn = 40_000u32;
+    for flow in source.arrivals(3).take(drawn as usize) {
+        let bytes = flow.bytes.get() as f64;
+        let at = points.iter().position(|p| p.0.round().max(1.0) == bytes).expect("a size of a point");
+        count[at] += 1;
+    }
+    for (n, share) in count.iter().zip(&shares) {
+        let (expected, sigma) = (share * f64::from(drawn), (share * (1.0 - share) * f64::from(drawn)).sqrt());
+        assert!((f64::from(*n) - expected).abs() <= 5.0 * sigma + 1e-9, "{n}, expected {expected} +- {sigma}");
+    }
+}
+
 #[test]
 fn arrivals_are_poisson_and_pairs_uniform() {
     let source = load(&poisson(0.5, Pattern::Uniform, Sizes::Fixed(Bytes::kb(1)), PacketMix::Mtu), 8).unwrap();

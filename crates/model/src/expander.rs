@@ -1,4 +1,6 @@
-//! Racks joined by a random regular graph: an expander.
+//! Expanders: racks joined by a random regular graph.
+//!
+//! The same seed gives the same graph on every machine.
 
 use crate::fabric::{Fabric, FabricError, LinkSpec, Switch};
 use crate::hash::mix64;
@@ -8,9 +10,9 @@ use crate::ids::NodeId;
 const DRAWS: u64 = 100;
 
 impl Fabric {
-    /// Racks of `per_rack` hosts with `uplinks` wires each to other racks, by a random regular graph
-    /// (Jellyfish: Ankit Singla et al., "Jellyfish: networking data centers randomly", NSDI 2012;
-    /// Opera's static expander).
+    /// Racks of `per_rack` hosts with `uplinks` wires each to other racks, by a random regular
+    /// graph (Jellyfish: Ankit Singla et al., "Jellyfish: networking data centers randomly", NSDI
+    /// 2012; Opera's static expander).
     ///
     /// Two racks have at most one wire. The seed alone determines the graph. Nodes are hosts,
     /// racks; the last rack may have fewer hosts than others. Wires are those of hosts in order,

@@ -202,6 +202,16 @@ class CircuitParameters:
     def most(self) -> int | None:
         """Maximum number of configurations in a plan."""
 
+class RoutingParameters:
+    """Rotor switches of the scenario: given to a routing that is a class."""
+
+    @property
+    def slice(self) -> float:
+        """Time from the start of a slice to the start of the next, in seconds."""
+    @property
+    def rate(self) -> int:
+        """Rate of a circuit in bit/s."""
+
 class TimeslotParameters:
     """Timeslots of the scenario: given to an order of timeslots that is a class."""
 

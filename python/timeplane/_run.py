@@ -164,9 +164,9 @@ class Runnable:
         from timeplane.results import Comparison, Results
 
         loaded = self._load()
+        _schedulers.check_parameters(loaded)
         for issue in loaded.validate(_schedulers.registered()):
             warnings.warn(str(issue), ScenarioWarning, stacklevel=2)
-        _schedulers.check_parameters(loaded)
         if jobs is None:
             jobs = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         elif jobs < 1:

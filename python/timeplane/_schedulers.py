@@ -1,4 +1,4 @@
-"""Algorithms written in Python, for all plans."""
+"""Algorithms written in Python, for all plans and for rotor switches."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     Duration = float | str | timedelta
     Plan = tuple[Sequence[ArrayLike], Duration | Sequence[Duration] | None]
 
-#: Number of inputs of a plan, by the key of its plan.
-_INPUTS = {"tdma": 1, "timeslots": 1, "rates": 1, "circuits": 2, "flyways": 1}
+#: Number of inputs of an algorithm, by the key of its plan; `rotor` is no plan.
+_INPUTS = {"tdma": 1, "timeslots": 1, "rates": 1, "circuits": 2, "flyways": 1, "rotor": 1}
 
 _known: dict[str, dict[str, Any]] = {plan: {} for plan in _INPUTS}
 
@@ -30,7 +30,8 @@ def _register(plan: str, name: str, algorithm: Any) -> Any:
     if not isinstance(name, str) or not name:
         raise TypeError("the name of an algorithm must be a nonempty string")
     if name in dict(_core.schedulers())[plan]:
-        raise ValueError(f"`{name}` is a built-in algorithm of plan.{plan}: expected another name")
+        what = "routing" if plan == "rotor" else f"algorithm of plan.{plan}"
+        raise ValueError(f"`{name}` is a built-in {what}: expected another name")
     if algorithm is None:
         return lambda algorithm: _register(plan, name, algorithm)
     if not callable(algorithm):
@@ -140,6 +141,31 @@ def register_flyways(name: str, policy: Callable[..., Any] | None = None) -> Any
     return _register("flyways", name, policy)
 
 
+def register_routing(name: str, routing: Callable[..., Any] | None = None) -> Any:
+    """Register a routing over rotor switches under a name, for
+    ``scheme.NAME.rotor.routing.own``, or that of ``bulk``.
+
+    A class is instantiated with :class:`RoutingParameters`. It is called at the start of each run,
+    and again when a failure becomes known, with ``circuits``, an array of int64:
+    ``circuits[slice, rack, uplink]`` is the rack to which an uplink leads in a slice of the cycle,
+    or -1. It returns ``(waits, uplinks)``, two arrays of integers that say what a packet does at
+    a rack:
+
+    - ``waits[slice, rack, destination]``: slices that it waits, from 0 to one less than a cycle
+      has. Several hops may use one slice.
+    - ``uplinks[slice, rack, destination]``: the uplink that it takes then, which must have a
+      circuit. -1 stands for no path. What is said of racks and themselves is ignored.
+
+    Both may have a dimension of ways before the others. A flow takes one of them at random, or
+    each packet if the attribute ``per_packet`` is true. A packet keeps its way. A table in which
+    packets go round for ever is refused, and so is one without a path between two racks while all
+    circuits work.
+
+    All else is as for :func:`register_scheduler`.
+    """
+    return _register("rotor", name, routing)
+
+
 def unregister_scheduler(name: str) -> None:
     """Remove the registered algorithms of this name, of any plan; unknown names are ignored."""
     for known in _known.values():
@@ -147,8 +173,8 @@ def unregister_scheduler(name: str) -> None:
 
 
 def schedulers(plan: str = "tdma") -> list[str]:
-    """Names of all algorithms for ``tdma``, ``timeslots``, ``rates``, ``circuits`` or ``flyways``:
-    built-in ones, then registered ones.
+    """Names of all algorithms for ``tdma``, ``timeslots``, ``rates``, ``circuits``, ``flyways`` or
+    ``rotor``: built-in ones, then registered ones.
     """
     if plan not in _known:
         raise ValueError(f"unknown plan {plan!r}: expected one of {', '.join(_known)}")
@@ -179,6 +205,9 @@ def _takes_parameters(algorithm: Any) -> bool:
 def check_parameters(loaded: _core.Loaded) -> None:
     """Check that the registered algorithms of a scenario accept its parameters for them."""
     for key, scheme, plan, name, values in loaded.own_algorithms():
+        if name not in _known[plan]:
+            # Validation says so, with the nearest name.
+            continue
         algorithm, own = _known[plan][name], json.loads(values)
         try:
             signature = inspect.signature(algorithm)

@@ -109,6 +109,7 @@ __all__ = [
     "MoreRacks",
     "Ndp",
     "Nic",
+    "Own",
     "OwnAlgorithm",
     "OwnFabric",
     "OwnRadio",
@@ -2455,6 +2456,16 @@ class Shale(Values):
     """Dimensions of the grid, as `matchings.grid` has them."""
 
 
+@dataclass
+class Own(Values):
+    """A routing that a program has registered, with its parameters."""
+
+    _key: ClassVar[str] = "own"
+    _bare: ClassVar[bool] = True
+
+    value: OwnAlgorithm
+
+
 #: Routing over rotor switches: the circuits that a packet takes, and when.
 #:
 #: - :class:`Direct`: A packet waits for a circuit to its destination.
@@ -2466,8 +2477,9 @@ class Shale(Values):
 #: - :class:`Hoho`: The earliest arrival over a bounded number of hops (HOHO).
 #: - :class:`Ucmp`: Uniform cost of latency and hops, by the bytes that the flow has sent (UCMP).
 #: - :class:`Shale`: Random hops in all dimensions of a grid, then direct ones (Shale).
-RotorRouting: TypeAlias = Direct | Vlb | RotorLb | Shortest | Hoho | Ucmp | Shale
-_RotorRouting = {"direct": Direct, "vlb": Vlb, "rotor_lb": RotorLb, "shortest": Shortest, "hoho": Hoho, "ucmp": Ucmp, "shale": Shale}
+#: - :class:`Own`: A routing that a program has registered, with its parameters.
+RotorRouting: TypeAlias = Direct | Vlb | RotorLb | Shortest | Hoho | Ucmp | Shale | Own
+_RotorRouting = {"direct": Direct, "vlb": Vlb, "rotor_lb": RotorLb, "shortest": Shortest, "hoho": Hoho, "ucmp": Ucmp, "shale": Shale, "own": Own}
 
 #: Bytes of a flow that make it bulk.
 #:

@@ -32,8 +32,8 @@ mod _core {
     };
     #[pymodule_export]
     use crate::own::{
-        BusyWire, CircuitParameters, FlywayParameters, RateFlows, RateParameters, SlotParameters, TimeslotParameters,
-        WaitingPairs,
+        BusyWire, CircuitParameters, FlywayParameters, RateFlows, RateParameters, RoutingParameters, SlotParameters,
+        TimeslotParameters, WaitingPairs,
     };
     #[pymodule_export]
     use crate::results::{Comparison, Results};
@@ -77,6 +77,7 @@ mod _core {
             ("rates", names(&all.rates)),
             ("circuits", names(&all.circuits)),
             ("flyways", names(&all.flyways)),
+            ("rotor", names(&all.routings)),
         ]
     }
 

@@ -8,12 +8,14 @@ mod circuits;
 mod flyways;
 mod order;
 mod rates;
+mod routing;
 mod tdma;
 
 pub(crate) use circuits::CircuitParameters;
 pub(crate) use flyways::{BusyWire, FlywayParameters};
 pub(crate) use order::{TimeslotParameters, WaitingPairs};
 pub(crate) use rates::{RateFlows, RateParameters};
+pub(crate) use routing::RoutingParameters;
 pub(crate) use tdma::SlotParameters;
 
 use crate::error;
@@ -68,6 +70,10 @@ pub(crate) fn algorithms(registered: &Registered, py: Python<'_>, failures: &Arc
                     let own = own(all.flyways.kind());
                     flyways::register(&mut all.flyways, name, own);
                 }
+                "rotor" => {
+                    let own = own(all.routings.kind());
+                    routing::register(&mut all.routings, name, own);
+                }
                 _ => unreachable!("a plan of timeplane._schedulers"),
             }
         }
@@ -84,7 +90,7 @@ impl Failures {
     /// cause.
     pub fn error(&self, py: Python<'_>, batch: &SimulationError) -> PyErr {
         let error = error::batch(py, batch);
-        if let ExperimentError::Run { source, .. } = batch {
+        if let ExperimentError::Run { source, .. } | ExperimentError::Rejected(source) = batch {
             let text = source.to_string();
             let mut all = self.0.lock().expect("no panic");
             if let Some(found) = all.iter().position(|(part, _)| text.contains(part)) {

@@ -62,7 +62,7 @@ fn forget(
     let points = loaded.points()?;
     let is_own = |p: &&PlannedRun| {
         let scheme = points[p.point].scenario.scheme.get(&p.scheme);
-        scheme.and_then(|s| s.plan.as_ref()).is_some_and(|plan| plan.own_algorithm().is_some())
+        scheme.is_some_and(|s| s.own_algorithms().next().is_some())
     };
     let stale: Vec<&PlannedRun> = planned.iter().filter(is_own).collect();
     if stale.is_empty() || !options.results.join(loaded.name()).exists() {
@@ -99,13 +99,14 @@ pub(crate) fn run(
     let loaded = &loaded.0;
     let until = sweep::until(until)?;
     let options = Options { until, ..Options::new(jobs, root) };
-    let planned = py.detach(|| timeplane_experiment::plan(&Simulator::default(), loaded, &options));
-    let planned = planned.map_err(|e| error::batch(py, &e))?;
+    let failures = Arc::new(Failures::default());
+    let known = own::algorithms(&registered, py, &failures);
+    let simulator = Simulator::new(known.clone());
+    let planned = py.detach(|| timeplane_experiment::plan(&simulator, loaded, &options));
+    let planned = planned.map_err(|e| failures.error(py, &e))?;
     if registered.values().any(|named| !named.is_empty()) {
         py.detach(|| forget(loaded, &planned, &options)).map_err(|e| error::batch(py, &e))?;
     }
-    let failures = Arc::new(Failures::default());
-    let known = own::algorithms(&registered, py, &failures);
     let (cancel, total) = (AtomicBool::new(false), planned.len());
     let state = State { events: vec![0; total], ..State::default() };
     let state = Mutex::new(state);

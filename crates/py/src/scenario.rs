@@ -7,7 +7,6 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
-use timeplane_scenario::{PlanSpec, Scenario};
 
 /// The use of an algorithm that is not built in: the dotted key, the scheme, the plan, the name,
 /// and the parameters as JSON text.
@@ -46,13 +45,13 @@ impl Loaded {
     fn own_algorithms(&self, py: Python<'_>) -> PyResult<Vec<OwnUse>> {
         let points = py.detach(|| self.0.points()).map_err(|e| error::scenario(py, &e))?;
         let mut all = Vec::new();
-        for (scheme, plan) in points.iter().flat_map(|point| plans(&point.scenario)) {
-            let Some((key, own)) = plan.own_algorithm() else { continue };
-            let place = format!("scheme.{scheme}.plan.{}.{key}", plan.key());
-            let values = serde_json::to_string(&own.parameters).expect("parameters are JSON");
-            let one = (place, scheme.clone(), plan.key(), own.name.clone(), values);
-            if !all.contains(&one) {
-                all.push(one);
+        for (scheme, of) in points.iter().flat_map(|point| &point.scenario.scheme) {
+            for (key, plan, own) in of.own_algorithms() {
+                let values = serde_json::to_string(&own.parameters).expect("parameters are JSON");
+                let one = (format!("scheme.{scheme}.{key}"), scheme.clone(), plan, own.name.clone(), values);
+                if !all.contains(&one) {
+                    all.push(one);
+                }
             }
         }
         Ok(all)
@@ -73,22 +72,18 @@ impl Loaded {
     /// Checks the scenario and the files that it names; returns warnings. `registered` are own
     /// algorithms.
     fn validate(&self, py: Python<'_>, registered: Registered) -> PyResult<Vec<Py<PyAny>>> {
-        let algorithms = own::algorithms(&registered, py, &Arc::default());
+        let failures = Arc::default();
+        let algorithms = own::algorithms(&registered, py, &failures);
         let warnings = py.detach(|| {
             let warnings = self.0.validate(&algorithms)?;
-            timeplane_experiment::prepare(&timeplane_sim::Simulator::default(), &self.0)?;
+            timeplane_experiment::prepare(&timeplane_sim::Simulator::new(algorithms), &self.0)?;
             Ok(warnings)
         });
         match warnings {
             Ok(warnings) => warnings.iter().map(|w| error::issue(py, w)).collect(),
-            Err(e) => Err(error::batch(py, &e)),
+            Err(e) => Err(failures.error(py, &e)),
         }
     }
-}
-
-/// The plans of a scenario, with the names of their schemes.
-fn plans(scenario: &Scenario) -> impl Iterator<Item = (&String, &PlanSpec)> {
-    scenario.scheme.iter().filter_map(|(name, scheme)| Some((name, scheme.plan.as_ref()?)))
 }
 
 /// The JSON Schema of scenarios, as text.

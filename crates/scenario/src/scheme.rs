@@ -169,6 +169,22 @@ pub enum PlanSpec {
     Flyways(FlywaysSpec),
 }
 
+impl Scheme {
+    /// The algorithms of a program that the scheme uses: the key under the scheme that names it,
+    /// what it is for (the key of a plan, or `rotor`), and its name and parameters.
+    pub fn own_algorithms(&self) -> impl Iterator<Item = (String, &'static str, &OwnAlgorithm)> {
+        let planned = self.plan.iter().filter_map(|plan| {
+            let (key, own) = plan.own_algorithm()?;
+            Some((format!("plan.{}.{key}", plan.key()), plan.key(), own))
+        });
+        let routings = self.rotor.iter().flat_map(RotorRoutingSpec::routings).filter_map(|(bulk, routing)| {
+            let key = if bulk { "rotor.bulk.routing.own" } else { "rotor.routing.own" };
+            Some((key.to_owned(), "rotor", routing.own()?))
+        });
+        planned.chain(routings)
+    }
+}
+
 impl PlanSpec {
     /// The key in a scenario.
     pub fn key(&self) -> &'static str {

@@ -80,6 +80,7 @@ impl Shape {
             return match name {
                 "Duration" | "Rate" | "Bytes" => Kind::Quantity(name),
                 "Limit" => Kind::Limit,
+                "OwnAlgorithm" => Kind::Algorithm,
                 _ => self.kind(&self.schema["$defs"][name]),
             };
         }

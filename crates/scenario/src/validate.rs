@@ -71,7 +71,7 @@ pub(crate) fn check(scenario: &Scenario, algorithms: &Algorithms, base: &Path) -
             c.own_fabric(name, &seen, scenario, base);
         }
         c.scheme(name, scheme, &seen, algorithms);
-        c.rotor_routing(name, scheme, &seen);
+        c.rotor_routing(name, scheme, &seen, algorithms);
         c.host(name, scheme, &seen);
         c.with_radio(name, &seen);
         c.proxy(name, &seen);

@@ -83,17 +83,37 @@ impl<T: Default> Default for Algorithm<T> {
 
 impl<T: Named> Serialize for Algorithm<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Some(own) = self.own().filter(|own| !own.parameters.is_empty()) else {
-            return serializer.serialize_str(self.name());
-        };
-        let mut map = serializer.serialize_map(Some(1 + own.parameters.len()))?;
-        map.serialize_entry("name", &own.name)?;
-        own.parameters.iter().try_for_each(|(key, value)| map.serialize_entry(key, value))?;
+        match self {
+            Self::BuiltIn(algorithm) => serializer.serialize_str(algorithm.name()),
+            Self::Own(own) => own.serialize(serializer),
+        }
+    }
+}
+
+impl Serialize for OwnAlgorithm {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.parameters.is_empty() {
+            return serializer.serialize_str(&self.name);
+        }
+        let mut map = serializer.serialize_map(Some(1 + self.parameters.len()))?;
+        map.serialize_entry("name", &self.name)?;
+        self.parameters.iter().try_for_each(|(key, value)| map.serialize_entry(key, value))?;
         map.end()
     }
 }
 
 impl<'de, T: Named> Deserialize<'de> for Algorithm<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let own = OwnAlgorithm::deserialize(deserializer)?;
+        match T::named(&own.name) {
+            Ok(algorithm) if own.parameters.is_empty() => Ok(Self::BuiltIn(algorithm)),
+            // A built-in algorithm with parameters has a name that no program can register.
+            _ => Ok(Self::Own(own)),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for OwnAlgorithm {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let expected = || D::Error::custom("expected a name, or a table with `name`");
         let (name, parameters) = match Value::deserialize(deserializer)? {
@@ -104,11 +124,7 @@ impl<'de, T: Named> Deserialize<'de> for Algorithm<T> {
             },
             _ => return Err(expected()),
         };
-        match T::named(&name) {
-            Ok(algorithm) if parameters.is_empty() => Ok(Self::BuiltIn(algorithm)),
-            // A built-in algorithm with parameters has a name that no program can register.
-            _ => Ok(Self::Own(OwnAlgorithm { name, parameters })),
-        }
+        Ok(Self { name, parameters })
     }
 }
 

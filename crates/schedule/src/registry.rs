@@ -6,6 +6,7 @@
 
 use crate::circuits::{CircuitAlgorithm, CircuitParameters, CircuitScheduler};
 use crate::flyways::{FlywayPolicy, Policy, Wired};
+use crate::rotor::routing::{RotorRouting, Routings};
 use crate::{
     ConflictFree, Normalizer, OwnAlgorithm, OwnError, Parameters, RateNormalizer, RateParameters, Scheduler,
     SlotMetric, SlotOrder, SlotParameters, TimeslotParameters, WeightedRoundRobin,
@@ -14,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
-use strum::{EnumMessage, IntoStaticStr, VariantArray};
+use strum::{EnumMessage, IntoStaticStr, VariantArray, VariantNames};
 use timeplane_model::{Named, UnknownName};
 
 /// Constructor of an algorithm, for what the plan says and for parameters of the algorithm's own.
@@ -81,8 +82,11 @@ pub struct Registry<P, A> {
 impl<P, A> Registry<P, A> {
     /// Contains no own algorithm beside the built-in ones `T`.
     fn beside<T: Named>() -> Self {
-        let built_in = T::all().iter().map(|one| one.name()).collect();
-        Self { kind: T::KIND, built_in, entries: Vec::new() }
+        Self::beside_names(T::KIND, T::all().iter().map(|one| one.name()).collect())
+    }
+
+    fn beside_names(kind: &'static str, built_in: Vec<&'static str>) -> Self {
+        Self { kind, built_in, entries: Vec::new() }
     }
 
     /// Adds an algorithm. Replaces an own algorithm of the same name. `build` is called for each
@@ -155,6 +159,8 @@ pub struct Algorithms {
     pub rates: Registry<RateParameters, Box<dyn Normalizer>>,
     /// For `plan.flyways.policy`.
     pub flyways: Registry<Wired, Arc<dyn Policy>>,
+    /// For `rotor.routing.own`, and that of bulk.
+    pub routings: Routings,
 }
 
 impl Algorithms {
@@ -166,6 +172,7 @@ impl Algorithms {
             orders: Registry::beside::<SlotMetric>(),
             rates: Registry::beside::<RateNormalizer>(),
             flyways: Registry::beside::<FlywayPolicy>(),
+            routings: Registry::beside_names("routing", RotorRouting::VARIANTS.to_vec()),
         }
     }
 }

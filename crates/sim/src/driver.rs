@@ -11,6 +11,7 @@ use timeplane_experiment::{Driver, ExperimentError, PlannedRun, Prepared, Progre
 use timeplane_results::{Recorder, RunSummary};
 use timeplane_scenario::{Loaded, Scenario, Topology};
 use timeplane_schedule::Algorithms;
+use timeplane_schedule::rotor::routing::Routings;
 
 /// The reason why an experiment in the simulator has no outcome.
 pub type SimulationError = ExperimentError<RunError>;
@@ -39,7 +40,7 @@ impl Driver for Simulator {
     type Error = RunError;
 
     fn prepare(&self, loaded: &Loaded, point: &Prepared) -> Result<(), RunError> {
-        check_rotors(&point.point.scenario, &loaded.base)?;
+        check_rotors(&point.point.scenario, &self.algorithms.routings, &loaded.base)?;
         Ok(read_traces(&point.point.scenario, &loaded.base)?)
     }
 
@@ -81,11 +82,11 @@ impl Driver for Simulator {
 
 /// Reads schedules of rotor switches and computes the tables of their routings, so that impossible
 /// ones are rejected before anything runs.
-fn check_rotors(scenario: &Scenario, base: &Path) -> Result<(), RunError> {
+fn check_rotors(scenario: &Scenario, own: &Routings, base: &Path) -> Result<(), RunError> {
     for (name, scheme) in &scenario.scheme {
         let Some(seen) = scenario.seen_by(name) else { continue };
         if let (Topology::Rotor(spec), Some(routing)) = (&seen.fabric.topology, &scheme.rotor) {
-            Rotor::new(&seen.fabric.build()?, spec, &seen.fabric, routing, base)?;
+            Rotor::new(&seen.fabric.build()?, spec, &seen.fabric, routing, own, base)?;
         }
     }
     Ok(())

@@ -184,7 +184,7 @@ pub fn prepare<'a>(
     };
     let folder = recorder.folder().map(Path::to_owned);
     let ends = setup.endpoints(source, fabric, recorder);
-    let (mut network, traces) = setup.network(&ends, spec.base)?;
+    let (mut network, traces) = setup.network(&ends, algorithms, spec.base)?;
     if let Some(folder) = folder.filter(|_| !scenario.record.capture.is_empty()) {
         let points = scenario.record.captured().filter(|p| u128::from(p.parts().1) < p.count(scenario, scheme));
         let gated = setup.is_gated();
@@ -367,7 +367,12 @@ impl Setup<'_> {
     }
 
     /// The network with all features of the scenario, and the link traces of its air links.
-    fn network(&self, ends: &Endpoints, base: &Path) -> Result<(Network, LinkTraces), RunError> {
+    fn network(
+        &self,
+        ends: &Endpoints,
+        algorithms: &Algorithms,
+        base: &Path,
+    ) -> Result<(Network, LinkTraces), RunError> {
         let Self { scenario, fabric, streams, times, mtu, .. } = *self;
         let passive = self.is_passive(ends);
         let report_latency = self.plan().map_or(REPORT_LATENCY, |p| p.control_latency() * 2);
@@ -380,7 +385,7 @@ impl Setup<'_> {
             network.add_circuits(circuits, spec.multiplexer_frames, scenario.fabric.framing.wire(mtu));
         }
         if let (Topology::Rotor(spec), Some(routing)) = (&scenario.fabric.topology, &self.scheme.rotor) {
-            let rotor = Rotor::new(fabric, spec, &scenario.fabric, routing, base)?;
+            let rotor = Rotor::new(fabric, spec, &scenario.fabric, routing, &algorithms.routings, base)?;
             network.add_rotors(rotor, mtu);
         }
         let traces = self.add_radios(&mut network, base)?;
@@ -539,7 +544,8 @@ fn conclude(
     spec: &RunSpec<'_>,
     source: &Source,
 ) -> Result<(RunSummary, Tables), RunError> {
-    if let Some(fault) = engine.control.as_mut().and_then(|s| s.fault.take()) {
+    let unrouted = engine.network.rotor.as_mut().and_then(|r| r.fault.take());
+    if let Some(fault) = engine.control.as_mut().and_then(|s| s.fault.take()).or(unrouted) {
         return Err(RunError::Plan(fault));
     }
     if ended == Ended::Cancelled {

@@ -23,7 +23,7 @@ impl Checked {
         }
     }
 
-    fn registered<P, A>(&mut self, key: &str, own: &OwnAlgorithm, known: &Registry<P, A>) {
+    pub(super) fn registered<P, A>(&mut self, key: &str, own: &OwnAlgorithm, known: &Registry<P, A>) {
         let name = &own.name;
         if known.factory(own).is_ok() {
             return;

@@ -4,8 +4,8 @@
 
 use super::{Checked, LONGEST_DELAY, MOST_BYTES};
 use crate::{
-    BulkBy, FabricSpec, PacketMix, PlanSpec, RotorRouting, RotorRoutingSpec, RotorSpec, RotorSpecError, Scenario,
-    Scheme, Topology, Transport, Workload,
+    Algorithms, BulkBy, FabricSpec, PacketMix, PlanSpec, RotorRouting, RotorRoutingSpec, RotorSpec, RotorSpecError,
+    Scenario, Scheme, Topology, Transport, Workload,
 };
 use std::path::Path;
 use timeplane_model::{Buffer, Duration, Forwarding};
@@ -80,7 +80,7 @@ impl Checked {
     }
 
     /// Requires a routing where there are rotor switches, and none elsewhere.
-    pub(super) fn rotor_routing(&mut self, name: &str, scheme: &Scheme, s: &Scenario) {
+    pub(super) fn rotor_routing(&mut self, name: &str, scheme: &Scheme, s: &Scenario, known: &Algorithms) {
         let key = format!("scheme.{name}.rotor");
         let has_rotors = matches!(s.fabric.topology, Topology::Rotor(_));
         let Some(rotor) = &scheme.rotor else {
@@ -105,10 +105,10 @@ impl Checked {
         if !s.change.is_empty() {
             self.conflict("change.0", "rate changes with rotor switches: not supported yet", Some("omit the changes"));
         }
-        self.routings(&key, rotor, scheme, s);
+        self.routings(&key, rotor, scheme, s, known);
     }
 
-    fn routings(&mut self, key: &str, rotor: &RotorRoutingSpec, scheme: &Scheme, s: &Scenario) {
+    fn routings(&mut self, key: &str, rotor: &RotorRoutingSpec, scheme: &Scheme, s: &Scenario, known: &Algorithms) {
         for (bulk, routing) in rotor.routings() {
             let table = format!("{key}{}.routing.{}", if bulk { ".bulk" } else { "" }, routing.name());
             let at = |name: &str| format!("{table}.{name}");
@@ -127,6 +127,7 @@ impl Checked {
                     }
                 }
                 RotorRouting::Shale { dimensions } => self.count(&at("dimensions"), *dimensions, 1, 14),
+                RotorRouting::Own(own) => self.registered(&table, own, &known.routings),
                 RotorRouting::Direct {} | RotorRouting::Vlb { .. } | RotorRouting::RotorLb {} => {}
             }
             if routing.is_granted() && !matches!(scheme.transport, Transport::Datagrams {} | Transport::Ndp(_)) {

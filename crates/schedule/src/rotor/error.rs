@@ -2,6 +2,7 @@
 //!
 //! Every error names the value that was found and what is allowed.
 
+use crate::OwnError;
 use timeplane_model::Duration;
 
 /// The largest number of racks.
@@ -115,6 +116,19 @@ pub enum RotorError {
         /// The largest size allowed.
         most: u64,
     },
+    /// A routing of a program does not lead everywhere.
+    #[error("no path of at most {most} hops from rack {from} to rack {to} in slice 0: expected one for every pair")]
+    NoPath {
+        /// Rack at the start.
+        from: u32,
+        /// Rack at the end.
+        to: u32,
+        /// The most hops that are followed.
+        most: usize,
+    },
+    /// A routing that a program has registered cannot be used.
+    #[error(transparent)]
+    Own(#[from] OwnError),
 }
 
 /// Checks that a number is in its range.

@@ -18,7 +18,7 @@ mod shortest;
 mod ucmp;
 mod vlb;
 
-pub use choice::RotorRouting;
+pub use choice::{RotorRouting, RoutingParameters, Routings};
 pub use direct::Direct;
 pub use hoho::Hoho;
 pub use shale::Shale;
@@ -39,7 +39,8 @@ pub struct Position {
     pub slice: u32,
     /// What the last hop's answer handed on; 0 at the source.
     pub progress: u16,
-    /// Random bits of the packet, the same at all racks. A counter makes choices take turns.
+    /// Random bits of the packet or of its flow, the same at all racks. A counter makes choices
+    /// take turns.
     pub draw: u64,
     /// Bytes that the packet's flow has sent before it.
     pub age: Bytes,
@@ -68,6 +69,12 @@ pub trait Routing: Send + Sync {
 
     /// Size of the tables in bytes, without the schedule.
     fn table_bytes(&self) -> u64;
+
+    /// Whether packets of one flow draw different numbers. Otherwise [`Position::draw`] is that of
+    /// the flow.
+    fn draws_per_packet(&self) -> bool {
+        false
+    }
 }
 
 /// The hops of a packet that is never late, from a position to its destination. `None` if there is

@@ -23,7 +23,7 @@ use std::path::Path;
 use std::sync::Arc;
 use timeplane_model::{Bytes, Duration, Fabric, LinkId, Rate};
 use timeplane_scenario::{BulkBy, FabricSpec, Late, RotorRouting, RotorRoutingSpec, RotorSpec, RotorSpecError};
-use timeplane_schedule::rotor::routing::{Routing, Spread};
+use timeplane_schedule::rotor::routing::{Routing, RoutingParameters, Routings, Spread};
 use timeplane_schedule::rotor::{MOST_TABLE_BYTES, RotorError, RotorSchedule};
 
 /// [`Packet::path`](crate::network::packet::Packet::path) of a packet that its rack keeps for the
@@ -48,7 +48,7 @@ pub enum RotorSetupError {
     #[error("the routing `{name}` over rotor switches: {source}")]
     Routing {
         /// As scenarios name it.
-        name: &'static str,
+        name: String,
         /// The reason.
         source: RotorError,
     },
@@ -108,10 +108,17 @@ fn check_circuits(cycle: &Cycle, of: &FabricSpec, granted: bool) -> Result<(), R
     Ok(())
 }
 
+/// What messages call a routing.
+fn name_of(routing: &RotorRouting) -> &str {
+    routing.own().map_or_else(|| routing.name(), |own| &own.name)
+}
+
 /// A routing with its tables, and how packets draw.
 struct Routed {
     spec: RotorRouting,
     routing: Box<dyn Routing>,
+    /// Whether each packet draws, and not each flow.
+    draws: bool,
 }
 
 impl Routed {
@@ -146,6 +153,9 @@ pub(crate) struct Rotor {
     late_counts: BTreeMap<u32, u64>,
     /// Uplinks that are known to be dead, by rack and uplink.
     dead: Vec<bool>,
+    own: Routings,
+    /// Why a routing of a program had no answer for what failures left.
+    pub fault: Option<String>,
 }
 
 impl Rotor {
@@ -158,6 +168,7 @@ impl Rotor {
         spec: &RotorSpec,
         of: &FabricSpec,
         routing: &RotorRoutingSpec,
+        own: &Routings,
         base: &Path,
     ) -> Result<Self, RotorSetupError> {
         let schedule = schedule(spec, base)?;
@@ -170,10 +181,12 @@ impl Rotor {
             let error = RotorError::Table { what: "queues of racks", bytes, most: MOST_TABLE_BYTES };
             return Err(RotorSpecError::from(error).into());
         }
+        let parameters = RoutingParameters { schedule: Arc::clone(&schedule), slice: spec.slice, rate };
         let routed = |choice: &RotorRouting| {
-            let built = choice.build(&schedule, spec.slice, rate);
-            let routing = built.map_err(|source| RotorSetupError::Routing { name: choice.name(), source })?;
-            Ok::<_, RotorSetupError>(Some(Routed { spec: choice.clone(), routing }))
+            let built = choice.build(&parameters, own);
+            let routing =
+                built.map_err(|source| RotorSetupError::Routing { name: name_of(choice).to_owned(), source })?;
+            Ok::<_, RotorSetupError>(Some(Routed { spec: choice.clone(), draws: routing.draws_per_packet(), routing }))
         };
         let granted = routing.routings().any(|(_, r)| r.is_granted());
         check_circuits(&cycle, of, granted)?;
@@ -195,6 +208,8 @@ impl Rotor {
             trimming: None,
             due: None,
             late_counts: BTreeMap::new(),
+            own: own.clone(),
+            fault: None,
         })
     }
 
@@ -221,10 +236,8 @@ impl Rotor {
         news
     }
 
-    /// Routes around these links from now on.
-    ///
-    /// # Panics
-    /// If tables of the rest are larger than those of the whole schedule, which they are not.
+    /// Routes around these links from now on. A routing that cannot do so keeps its tables, and is
+    /// a fault.
     pub fn avoid(&mut self, dead: &[LinkId]) {
         let uplinks = self.cycle.schedule().uplinks();
         for (place, known) in self.dead.iter_mut().enumerate() {
@@ -232,9 +245,12 @@ impl Rotor {
         }
         let is_dead = |rack: u32, uplink: u32| self.dead[(rack * uplinks + uplink) as usize];
         let rest = Arc::new(self.cycle.schedule().without(is_dead));
+        let parameters = RoutingParameters { schedule: rest, slice: self.cycle.timing().slice(), rate: self.rate };
         for routed in self.routed.iter_mut().flatten() {
-            let built = routed.spec.over_part(&rest, self.cycle.timing().slice(), self.rate);
-            routed.routing = built.expect("a part of a schedule has no larger tables");
+            match routed.spec.over_part(&parameters, &self.own) {
+                Ok(routing) => routed.routing = routing,
+                Err(e) => self.fault = Some(format!("routing `{}` after a failure: {e}", name_of(&routed.spec))),
+            }
         }
     }
 

@@ -92,7 +92,7 @@ impl Rotor {
             let turn = &mut self.turns[rack as usize];
             *turn += 1;
             *turn - 1
-        } else if self.routed[self.routing_of(bulk)].as_ref()?.spec.draws_per_packet() {
+        } else if self.routed[self.routing_of(bulk)].as_ref()?.draws {
             mix64(u64::from(packet.hash) << 32 ^ packet.seq)
         } else {
             u64::from(packet.hash)
@@ -106,7 +106,29 @@ impl Rotor {
             draw,
             age: Bytes::new(if is_data { packet.seq } else { 0 }),
         };
-        self.routed[self.routing_of(bulk)].as_ref()?.routing.next_hop(&position)
+        let routed = self.routed[self.routing_of(bulk)].as_ref()?;
+        let hop = routed.routing.next_hop(&position)?;
+        match routed.spec.own() {
+            Some(own) if !self.has_circuit(&position, &hop) => {
+                let Position { rack, destination, slice, .. } = position;
+                self.fault = Some(format!(
+                    "routing `{}` sends a packet for rack {destination} at rack {rack} in slice {slice} to rack {} over \
+                     uplink {} after {} slices, where there is no such circuit",
+                    own.name, hop.rack, hop.uplink, hop.wait
+                ));
+                None
+            }
+            _ => Some(hop),
+        }
+    }
+
+    /// Whether the circuit of a hop exists, within a cycle.
+    fn has_circuit(&self, at: &Position, hop: &Hop) -> bool {
+        let schedule = self.cycle.schedule();
+        let slice = || (at.slice + hop.wait) % schedule.slices();
+        hop.uplink < schedule.uplinks()
+            && hop.wait <= schedule.slices()
+            && schedule.destination(slice(), at.rack, hop.uplink) == Some(hop.rack)
     }
 
     /// A packet of a flow of `size` bytes is ready at a rack at `at`: queues it for a circuit.

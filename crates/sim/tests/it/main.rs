@@ -27,6 +27,7 @@ mod input_buffer;
 mod ndp;
 mod ns3;
 mod own_fabrics;
+mod own_routing;
 mod own_scheduler;
 mod pauses;
 #[path = "../../../results/tests/it/pcapng_reader.rs"]

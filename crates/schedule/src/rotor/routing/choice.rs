@@ -1,17 +1,35 @@
 //! The routings over rotor switches that scenarios can name, with their parameters.
 //!
-//! To add one, write its file, its `mod` line and its variant here, and construct it in `build`.
+//! To add one, write its file, its `mod` line and its variant here, and construct it in
+//! `over_part`. A program registers its own routings in [`Algorithms`](crate::Algorithms).
 
-use super::{Direct, Hoho, Routing, Shale, Shortest, ShortestParameters, Spread, Ucmp, UcmpParameters, Vlb};
+use super::{
+    Direct, Hoho, Position, Routing, Shale, Shortest, ShortestParameters, Spread, Ucmp, UcmpParameters, Vlb, path,
+};
 use crate::rotor::{RotorError, RotorSchedule};
+use crate::{OwnAlgorithm, Registry};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use strum::IntoStaticStr;
+use strum::{IntoStaticStr, VariantNames};
 use timeplane_model::{Bytes, Duration, Rate};
 
+/// What routings are computed from.
+#[derive(Clone, Debug)]
+pub struct RoutingParameters {
+    /// Circuits of a cycle. Where circuits have failed, those that are left.
+    pub schedule: Arc<RotorSchedule>,
+    /// Time from the start of a slice to the start of the next.
+    pub slice: Duration,
+    /// Rate of the circuits.
+    pub rate: Rate,
+}
+
+/// Own routings by name.
+pub type Routings = Registry<RoutingParameters, Box<dyn Routing>>;
+
 /// Routing over rotor switches: the circuits that a packet takes, and when.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, IntoStaticStr)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, IntoStaticStr, VariantNames)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[strum(serialize_all = "snake_case")]
 pub enum RotorRouting {
@@ -59,6 +77,8 @@ pub enum RotorRouting {
         /// Dimensions of the grid, as `matchings.grid` has them.
         dimensions: u32,
     },
+    /// A routing that a program has registered, with its parameters.
+    Own(OwnAlgorithm),
 }
 
 const fn one() -> u32 {
@@ -88,41 +108,41 @@ impl RotorRouting {
         matches!(self, Self::RotorLb {})
     }
 
-    /// Whether each packet makes a random choice of its own, whatever its flow does.
-    pub fn draws_per_packet(&self) -> bool {
-        matches!(self, Self::Vlb { .. } | Self::Shale { .. })
+    /// The routing of a program, if it is one.
+    pub fn own(&self) -> Option<&OwnAlgorithm> {
+        match self {
+            Self::Own(own) => Some(own),
+            _ => None,
+        }
     }
 
-    /// Computes the tables for a schedule of slices of this length, over circuits of this rate.
-    /// RotorLB has the tables of direct routing, for what racks relay.
+    /// Computes the tables of the routing, which may be one of `own`. RotorLB has the tables of
+    /// direct routing, for what racks relay.
     ///
     /// # Errors
-    /// Fails if a parameter is out of range, if racks never meet that have to, or if a table would
-    /// be too large.
-    pub fn build(
-        &self,
-        schedule: &Arc<RotorSchedule>,
-        slice: Duration,
-        rate: Rate,
-    ) -> Result<Box<dyn Routing>, RotorError> {
+    /// Fails if a parameter is out of range, if racks never meet that have to, if a table would be
+    /// too large, or if a routing of a program fails.
+    pub fn build(&self, of: &RoutingParameters, own: &Routings) -> Result<Box<dyn Routing>, RotorError> {
         match self {
-            Self::Direct {} | Self::Vlb { .. } | Self::RotorLb {} => schedule.check_all_meet()?,
-            Self::Shale { dimensions } => return Ok(Box::new(Shale::new(schedule, *dimensions)?)),
+            Self::Direct {} | Self::Vlb { .. } | Self::RotorLb {} => of.schedule.check_all_meet()?,
+            Self::Shale { dimensions } => return Ok(Box::new(Shale::new(&of.schedule, *dimensions)?)),
+            Self::Own(routing) => {
+                let built = own.build(routing, of)?;
+                check_leads_everywhere(&*built, of.schedule.racks())?;
+                return Ok(built);
+            }
             Self::Shortest { .. } | Self::Hoho { .. } | Self::Ucmp { .. } => {}
         }
-        self.over_part(schedule, slice, rate)
+        self.over_part(of, own)
     }
 
     /// As [`build`](Self::build), for a schedule that has lost circuits: racks may not meet.
     ///
     /// # Errors
-    /// Fails if a parameter is out of range, or if a table would be too large.
-    pub fn over_part(
-        &self,
-        schedule: &Arc<RotorSchedule>,
-        slice: Duration,
-        rate: Rate,
-    ) -> Result<Box<dyn Routing>, RotorError> {
+    /// Fails if a parameter is out of range, if a table would be too large, or if a routing of a
+    /// program fails.
+    pub fn over_part(&self, of: &RoutingParameters, own: &Routings) -> Result<Box<dyn Routing>, RotorError> {
+        let RoutingParameters { ref schedule, slice, rate } = *of;
         Ok(match self {
             Self::Direct {} | Self::RotorLb {} => Box::new(Direct::new(schedule)?),
             Self::Vlb { spread } => Box::new(Vlb::over_part(schedule, *spread)?),
@@ -136,6 +156,21 @@ impl RotorRouting {
                 Box::new(Ucmp::new(schedule, parameters)?)
             }
             Self::Shale { dimensions } => Box::new(Shale::over_part(schedule, *dimensions)?),
+            Self::Own(routing) => own.build(routing, of)?,
         })
     }
+}
+
+/// The most hops of a path of a program's routing.
+const MOST_HOPS: usize = 255;
+
+/// Follows the paths of all pairs from the first slice.
+fn check_leads_everywhere(routing: &dyn Routing, racks: u32) -> Result<(), RotorError> {
+    for (from, to) in (0..racks).flat_map(|a| (0..racks).map(move |b| (a, b))) {
+        let start = Position { rack: from, destination: to, ..Position::default() };
+        if path(routing, &start, MOST_HOPS).is_none() {
+            return Err(RotorError::NoPath { from, to, most: MOST_HOPS });
+        }
+    }
+    Ok(())
 }

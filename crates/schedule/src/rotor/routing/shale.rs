@@ -90,6 +90,10 @@ impl Shale {
 }
 
 impl Routing for Shale {
+    fn draws_per_packet(&self) -> bool {
+        true
+    }
+
     fn next_hop(&self, packet: &Position) -> Option<Hop> {
         if packet.rack == packet.destination {
             return None;

@@ -72,6 +72,10 @@ impl Vlb {
 }
 
 impl Routing for Vlb {
+    fn draws_per_packet(&self) -> bool {
+        true
+    }
+
     fn next_hop(&self, packet: &Position) -> Option<Hop> {
         if packet.rack == packet.destination {
             return None;

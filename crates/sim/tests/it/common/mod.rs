@@ -115,7 +115,8 @@ pub fn load_from(file: &Path) -> Loaded {
 
 /// Runs one scheme of a loaded scenario with one seed; tables in memory.
 pub fn run_loaded(loaded: &Loaded, scheme: &str, seed: u64) -> Ran {
-    simulated(loaded, scheme, seed, false, Recorder::memory()).unwrap_or_else(|e| panic!("{scheme}: {e}"))
+    simulated(loaded, scheme, seed, false, Recorder::memory(), &Algorithms::built_in())
+        .unwrap_or_else(|e| panic!("{scheme}: {e}"))
 }
 
 /// Runs one scheme with one seed; tables in memory.
@@ -146,20 +147,31 @@ fn run_as(text: &str, scheme: &str, seed: u64, by_packets: bool) -> Result<Ran, 
 }
 
 fn run_with(text: &str, scheme: &str, seed: u64, by_packets: bool, recorder: Recorder) -> Result<Ran, RunError> {
-    simulated(&load(text), scheme, seed, by_packets, recorder)
+    simulated(&load(text), scheme, seed, by_packets, recorder, &Algorithms::built_in())
 }
 
-fn simulated(loaded: &Loaded, scheme: &str, seed: u64, by_packets: bool, recorder: Recorder) -> Result<Ran, RunError> {
+/// Runs one scheme with one seed, whose algorithms may be those of a test.
+pub fn try_run_by(text: &str, scheme: &str, seed: u64, algorithms: &Algorithms) -> Result<Ran, RunError> {
+    simulated(&load(text), scheme, seed, false, Recorder::memory(), algorithms)
+}
+
+fn simulated(
+    loaded: &Loaded,
+    scheme: &str,
+    seed: u64,
+    by_packets: bool,
+    recorder: Recorder,
+    algorithms: &Algorithms,
+) -> Result<Ran, RunError> {
     let scenario = &loaded.scenario;
     let fabric = Arc::new(scenario.fabric.build().expect("a fabric"));
     let source = Source::load(&scenario.workload, &loaded.base, &fabric, scenario.fabric.mtu).expect("a workload");
     let spec = RunSpec { scenario, scheme, point: IndexMap::new(), seed, base: &loaded.base };
-    let algorithms = Algorithms::built_in();
     let pulse = Pulse::default();
     let (summary, tables) = if by_packets {
-        simulate_by_packets(&spec, &fabric, &source, &algorithms, recorder, &pulse)?
+        simulate_by_packets(&spec, &fabric, &source, algorithms, recorder, &pulse)?
     } else {
-        simulate(&spec, &fabric, &source, &algorithms, recorder, &pulse)?
+        simulate(&spec, &fabric, &source, algorithms, recorder, &pulse)?
     };
     Ok(Ran { summary, tables })
 }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::ops::Add;
 use std::sync::Arc;
-use timeplane_model::{Bytes, Duration, Rate};
+use timeplane_model::{Bytes, Duration, Rate, mix64};
 use timeplane_schedule::rotor::matchings::{grid, random_factorization, round_robin};
 use timeplane_schedule::rotor::routing::{
     Direct, Hoho, Hop, Position, Routing, Shale, Shortest, ShortestParameters, Spread, Ucmp, UcmpParameters, Vlb, path,
@@ -302,7 +302,10 @@ fn shale_carries_its_share_of_any_permutation() {
             for rack in 0..racks {
                 for draw in 0..draws {
                     let destination = (rack + shift) % racks;
-                    let from = Position { rack, destination, slice: draw as u32 % cycle, draw, ..Position::default() };
+                    let slice = draw as u32 % cycle;
+                    // Packets of different racks draw different intermediate racks.
+                    let draw = mix64(u64::from(rack) << 32 | draw);
+                    let from = Position { rack, destination, slice, draw, ..Position::default() };
                     let hops = path(&shale, &from, 2 * h as usize).unwrap();
                     cost(&schedule, &from, &hops);
                     let (mut at, mut slice) = (rack, from.slice);
@@ -321,6 +324,29 @@ fn shale_carries_its_share_of_any_permutation() {
         let expected = f64::from(n) / f64::from(2 * h * (n - 1));
         assert!(throughput > 1.0 / f64::from(2 * h), "{n}^{h}: {throughput}");
         assert!((throughput / expected - 1.0).abs() < 0.25, "{n}^{h}: {throughput} for {expected}");
+    }
+}
+
+/// No way takes longer than two cycles of h (n - 1) slices, and the longest ones nearly do. In one
+/// dimension the first hop waits for nothing, so that it is one cycle.
+#[test]
+fn shale_arrives_within_two_cycles() {
+    for (n, h) in [(400u32, 1u32), (20, 2), (10, 3), (3, 3)] {
+        let racks = n.pow(h);
+        let schedule = Arc::new(RotorSchedule::spread(&grid(racks, h).unwrap(), 1, Stepping::Together).unwrap());
+        let shale = Shale::new(&schedule, h).unwrap();
+        let cycle = schedule.slices();
+        assert_eq!(cycle, h * (n - 1));
+        let mut longest = 0;
+        for draw in 0..20_000u64 {
+            let [rack, destination] = [draw * 7_919, draw * 104_729 + 1].map(|k| (k % u64::from(racks)) as u32);
+            let from = Position { rack, destination, slice: draw as u32 % cycle, draw, ..Position::default() };
+            let hops = path(&shale, &from, 2 * h as usize).unwrap();
+            // The slice in which it arrives counts, too.
+            longest = longest.max(1 + hops.iter().map(|hop| hop.wait).sum::<u32>());
+        }
+        let bound = h.min(2) * cycle;
+        assert!(longest <= bound && f64::from(longest) > 0.95 * f64::from(bound), "{n}^{h}: {longest} of {bound}");
     }
 }
 

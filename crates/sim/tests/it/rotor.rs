@@ -159,6 +159,31 @@ fn a_grid_carries_half_a_dimensions_share() {
     }
 }
 
+/// At low load, no packet takes longer than 2 h (n - 1) slices over a grid of h dimensions, each of
+/// n racks, and the longest ones nearly do. In one dimension it is half of that, as the first hop
+/// waits for nothing.
+#[test]
+fn a_grid_delivers_within_two_cycles() {
+    for (dimensions, side) in [(1u32, 60u32), (2, 16), (3, 8)] {
+        let racks = side.pow(dimensions);
+        let flows: Vec<_> = (0..6_000u64)
+            .map(|i| {
+                (i as i64 * 1_234_567, (i * 7_919 % u64::from(racks)) as u32, (i * 104_729 + 1) as u32 % racks, 1_000)
+            })
+            .filter(|f| f.1 != f.2)
+            .collect();
+        flow_list("rotor-grid.csv", &flows);
+        let text = fabric(&format!(
+            "racks = {racks}, hosts_per_rack = 1, switches = 1, slice = \"20 us\", matchings.grid.dimensions = {dimensions}"
+        )) + "[workload.flows]\nfile = \"rotor-grid.csv\"\n"
+            + &scheme("shale", &format!("routing.shale.dimensions = {dimensions}"));
+        let slices = |ps: i64| ps as f64 / (20 * US) as f64;
+        let longest = slices(*fct(&run(&text, "shale", 1)).iter().max().expect("flows"));
+        let bound = f64::from(dimensions.min(2) * dimensions * (side - 1));
+        assert!((0.95 * bound..1.05 * bound).contains(&longest), "{dimensions}: {longest} slices, of {bound}");
+    }
+}
+
 /// What is lost on its way to a relay takes no room there for long.
 #[test]
 fn losses_leave_room_at_relays() {

@@ -12,14 +12,16 @@ use timeplane_model::mix64;
 
 /// Up to h random hops, one in each dimension, then up to h hops that correct one dimension each.
 ///
-/// In each of the first h steps the packet goes to a random place in one dimension, the present
-/// place included. The intermediate rack is thus any rack with the same chance. The dimension of
-/// the source's next circuit is the first one, and the others follow in turn; so do the direct
+/// In the first step the packet takes the next circuit, or keeps its place with the chance of any
+/// other place. In each of the next h - 1 steps it goes to a random place in one dimension, the
+/// present place included. The intermediate rack is thus any rack with the same chance, if packets
+/// come at any time. Dimensions follow in turn after that of the first circuit; so do the direct
 /// steps. A step that keeps the rack costs no hop. A packet that meets its destination early stays
 /// there.
 ///
 /// With n racks along each dimension and one uplink, every demand that overloads no rack gets a
-/// throughput of n / (2 h (n - 1)), a little more than 1 / (2 h).
+/// throughput of n / (2 h (n - 1)), a little more than 1 / (2 h). Without queues a packet arrives
+/// within 2 h (n - 1) slices, two cycles; within one if h is 1.
 ///
 /// Source: Daniel Amir et al., "Shale: a practical, scalable oblivious reconfigurable network",
 /// SIGCOMM 2024; the scheme is from "Optimal oblivious reconfigurable networks", STOC 2022.
@@ -80,12 +82,13 @@ impl Shale {
         rack - self.digit(rack, dimension) * weight + digit * weight
     }
 
-    /// The dimension of the rack's next circuit.
-    fn first_dimension(&self, rack: u32, slice: u32) -> u32 {
+    /// The rack's next circuit in a dimension of the grid, and that dimension.
+    fn next_circuit(&self, rack: u32, slice: u32) -> Option<(u32, u32)> {
         let slice = slice % self.schedule.slices();
-        let next = (0..self.schedule.slices()).find_map(|wait| self.schedule.circuits(slice + wait, rack).next());
-        let differs = |to: u32| (0..self.dimensions).find(|&d| self.digit(to, d) != self.digit(rack, d));
-        next.and_then(|(_, to)| differs(to)).unwrap_or(0)
+        (0..self.schedule.slices()).flat_map(|wait| self.schedule.circuits(slice + wait, rack)).find_map(|(_, to)| {
+            let dimension = (0..self.dimensions).find(|&d| self.digit(to, d) != self.digit(rack, d))?;
+            (self.moved(rack, dimension, self.digit(to, dimension)) == to).then_some((dimension, to))
+        })
     }
 }
 
@@ -101,17 +104,19 @@ impl Routing for Shale {
         // The progress is 1, plus the steps done, plus a multiple of the first dimension.
         let h = self.dimensions;
         let base = 4 * h;
-        let (first, done) = match u32::from(packet.progress) {
-            0 => (self.first_dimension(packet.rack, packet.slice), 0),
-            progress => ((progress - 1) / base % h, (progress - 1) % base),
+        let (first, done, next) = match u32::from(packet.progress) {
+            0 => self.next_circuit(packet.rack, packet.slice).map_or((0, 0, None), |(d, to)| (d, 0, Some(to))),
+            progress => ((progress - 1) / base % h, (progress - 1) % base, None),
         };
         // More than h direct steps are needed only if the packet was moved in between.
         for step in done..3 * h {
             let dimension = (first + step) % h;
-            let digit = if step < h {
-                below(mix64(packet.draw ^ mix64(u64::from(step) + 1)), self.side as usize) as u32
-            } else {
-                self.digit(packet.destination, dimension)
+            let draw = || below(mix64(packet.draw ^ mix64(u64::from(step) + 1)), self.side as usize) as u32;
+            let digit = match next.filter(|_| step == 0) {
+                Some(_) if draw() == 0 => self.digit(packet.rack, dimension),
+                Some(to) => self.digit(to, dimension),
+                None if step < h => draw(),
+                None => self.digit(packet.destination, dimension),
             };
             let rack = self.moved(packet.rack, dimension, digit);
             if rack != packet.rack {

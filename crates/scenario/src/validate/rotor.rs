@@ -128,7 +128,7 @@ impl Checked {
                 }
                 RotorRouting::Shale { dimensions } => self.count(&at("dimensions"), *dimensions, 1, 14),
                 RotorRouting::Own(own) => self.registered(&table, own, &known.routings),
-                RotorRouting::Direct {} | RotorRouting::Vlb { .. } | RotorRouting::RotorLb {} => {}
+                RotorRouting::Direct {} | RotorRouting::Vlb { .. } | RotorRouting::RotorLb { .. } => {}
             }
             if routing.is_granted() && !matches!(scheme.transport, Transport::Datagrams {} | Transport::Ndp(_)) {
                 let message = "`rotor_lb` with this transport: expected `datagrams`, or `ndp` for flows that are not \

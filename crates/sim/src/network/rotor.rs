@@ -120,7 +120,7 @@ impl Network {
     pub(crate) fn begin_slice(&mut self, at: SimTime, ends: &mut Endpoints) {
         let Some(rotor) = &mut self.rotor else { return };
         let slice = rotor.cycle.slice_at(at);
-        for (node, link, id) in rotor.take_late(&self.wires, slice) {
+        for (node, link, id) in rotor.take_late(&mut self.wires, slice) {
             let Some(rotor) = &mut self.rotor else { return };
             if rotor.reroutes(&mut self.wires, link, id) {
                 self.rack_takes(at, link, node, id, ends);

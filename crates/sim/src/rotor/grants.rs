@@ -81,15 +81,18 @@ pub(crate) struct Grants {
     armed: Vec<SimTime>,
     /// Packets that hosts hold, with and without a grant.
     held: u64,
+    /// Whether racks relay packets for others.
+    relay: bool,
 }
 
 impl Grants {
-    pub fn new(hosts: u32, racks: u32) -> Self {
+    pub fn new(hosts: u32, racks: u32, relay: bool) -> Self {
         Self {
             hosts: (0..hosts).map(|_| Host::default()).collect(),
             racks: (0..racks).map(|_| Rack::new(racks as usize)).collect(),
             armed: vec![SimTime::MAX; hosts as usize],
             held: 0,
+            relay,
         }
     }
 
@@ -241,7 +244,8 @@ impl Grants {
                 rooms[to as usize].push((rack, uplink, room - direct));
             }
         }
-        for to in 0..places.racks {
+        let relaying = if self.relay { places.racks } else { 0 };
+        for to in 0..relaying {
             let rooms = std::mem::take(&mut rooms[to as usize]);
             let offers: Vec<Offer> = rooms.iter().map(|&(rack, _, room)| self.offer(rack, to, room)).collect();
             if offers.iter().all(|o| o.room == 0 || o.bytes.iter().all(|&n| n == 0)) {
@@ -321,9 +325,6 @@ impl Grants {
             receiver.incoming.push((hold.close, share));
         }
         let sender = &mut self.hosts[host as usize];
-        // Grants of a host begin at different parts of their intervals, by the golden ratio, so
-        // that their packets do not come at once.
-        let phase = (0.618_033_988_749_894_9 * (sender.grants.len() as f64 + f64::from(host))).fract();
         let until = hold.close - lines.way - lines.uplink;
         let grant = Grant {
             destination,
@@ -332,7 +333,7 @@ impl Grants {
             hold: hold.number,
             over,
             left: packets,
-            due: start + every.scale(phase),
+            due: start,
             every,
             until,
             share,

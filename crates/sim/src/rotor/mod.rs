@@ -189,11 +189,12 @@ impl Rotor {
             Ok::<_, RotorSetupError>(Some(Routed { spec: choice.clone(), draws: routing.draws_per_packet(), routing }))
         };
         let granted = routing.routings().any(|(_, r)| r.is_granted());
+        let relay = routing.routings().any(|(_, r)| matches!(r, RotorRouting::RotorLb { relay: true }));
         check_circuits(&cycle, of, granted)?;
         let low = routed(&routing.routing)?;
         let high = routing.bulk.as_ref().map(|b| routed(&b.routing)).transpose()?.flatten();
         Ok(Self {
-            grants: granted.then(|| Box::new(Grants::new(fabric.hosts(), schedule.racks()))),
+            grants: granted.then(|| Box::new(Grants::new(fabric.hosts(), schedule.racks(), relay))),
             queues: Queues::new(&cycle),
             turns: vec![0; schedule.racks() as usize],
             dead: vec![false; (schedule.racks() * schedule.uplinks()) as usize],

@@ -9,11 +9,15 @@ use crate::rotor::cycle::Cycle;
 
 /// Classes of packets, those that go first first.
 pub(crate) const CLASSES: usize = 3;
+/// Queues for each circuit: those of the classes, and [`LATER`].
+const QUEUES: usize = CLASSES + 1;
 /// What has no payload, where switches trim.
 pub(crate) const HEADERS: usize = 0;
 /// All that is not bulk.
 pub(crate) const DATA: usize = 1;
 pub(crate) const BULK: usize = 2;
+/// Bulk that comes while its circuit is open, and waits until it is again.
+pub(crate) const LATER: usize = 3;
 
 #[derive(Clone, Copy, Debug)]
 struct Queue {
@@ -53,14 +57,14 @@ impl Queues {
     /// Bytes that the queues of a cycle take.
     pub fn bytes(racks: u32, holds: &[u32]) -> u64 {
         let per_rack: u64 = holds.iter().map(|&h| u64::from(h)).sum();
-        u64::from(racks) * per_rack * (CLASSES * size_of::<Queue>()) as u64
+        u64::from(racks) * per_rack * (QUEUES * size_of::<Queue>()) as u64
     }
 
     pub fn new(cycle: &Cycle) -> Self {
         let racks = cycle.schedule().racks() as usize;
         let mut first = vec![0];
         first.extend(cycle.holds().iter().scan(0, |sum, &holds| {
-            *sum += holds as usize * CLASSES;
+            *sum += holds as usize * QUEUES;
             Some(*sum)
         }));
         let per_rack = first[first.len() - 1];
@@ -76,7 +80,7 @@ impl Queues {
     #[inline]
     fn place(&self, id: QueueId) -> usize {
         let per_rack = self.first[self.first.len() - 1];
-        id.rack as usize * per_rack + self.first[id.uplink as usize] + id.hold as usize * CLASSES + id.class
+        id.rack as usize * per_rack + self.first[id.uplink as usize] + id.hold as usize * QUEUES + id.class
     }
 
     #[inline]
@@ -157,6 +161,24 @@ impl Queues {
         self.waits[port].0 -= u64::from(wire);
     }
 
+    /// A circuit has ended: what came too late for it goes with the next one, behind other bulk.
+    pub fn keep_later(&mut self, rack: u32, uplink: u32, hold: u32, packets: &mut Packets) {
+        let [later, bulk] = [LATER, BULK].map(|class| self.place(QueueId { rack, uplink, hold, class }));
+        let from = std::mem::replace(&mut self.queues[later], EMPTY);
+        if from.head == LAST {
+            return;
+        }
+        let to = &mut self.queues[bulk];
+        if to.head == LAST {
+            to.head = from.head;
+        } else {
+            packets.append(to.tail, from.head);
+        }
+        to.tail = from.tail;
+        to.wire += from.wire;
+        to.packets += from.packets;
+    }
+
     /// Removes all packets of a queue, first to last.
     pub fn drain(&mut self, id: QueueId, packets: &Packets) -> Vec<u32> {
         let place = self.place(id);
@@ -174,8 +196,8 @@ impl Queues {
 
     /// All queues of an uplink.
     pub fn of(&self, rack: u32, uplink: u32) -> impl Iterator<Item = QueueId> + use<> {
-        let holds = (self.first[uplink as usize + 1] - self.first[uplink as usize]) / CLASSES;
-        (0..holds as u32).flat_map(move |hold| (0..CLASSES).map(move |class| QueueId { rack, uplink, hold, class }))
+        let holds = (self.first[uplink as usize + 1] - self.first[uplink as usize]) / QUEUES;
+        (0..holds as u32).flat_map(move |hold| (0..QUEUES).map(move |class| QueueId { rack, uplink, hold, class }))
     }
 
     /// Packets and wire bytes that wait at an uplink.

@@ -11,7 +11,7 @@ use crate::network::packet::{LAST, Packet, Packets, UNKNOWN, flags};
 use crate::network::wires::Wires;
 use crate::rotor::cycle::Hold;
 use crate::rotor::grants::{Granted, Lines};
-use crate::rotor::queues::{BULK, CLASSES, DATA, HEADERS, QueueId};
+use crate::rotor::queues::{BULK, CLASSES, DATA, HEADERS, LATER, QueueId};
 use crate::rotor::{RELAYED, Rotor};
 use timeplane_model::{Bytes, Duration, mix64};
 use timeplane_scenario::Late;
@@ -174,7 +174,11 @@ impl Rotor {
             }
             let waits_for_more = relayed || self.limit.is_some() || self.late == Late::Bounce;
             if fits || waits_for_more && hold.open > at {
-                let class = self.trim(wires, meters, queue, id)?;
+                let mut class = self.trim(wires, meters, queue, id)?;
+                if relayed && self.cycle.hold(now, hop.uplink).number == hold.number {
+                    // The same circuit is open now, and will be again after a cycle.
+                    class = LATER;
+                }
                 let wire = wires.links[link as usize].wire(wires.packets.get(id).bytes);
                 self.enqueue(wires, QueueId { class, ..queue }, id, wire, hop.progress);
                 return Ok(link);
@@ -318,7 +322,7 @@ impl Rotor {
     /// The packets that were late in the slice before `slice`: those of circuits that have ended,
     /// with the node of their rack and their uplink's link. They stay queued where late packets
     /// wait for the same circuit.
-    pub fn take_late(&mut self, wires: &Wires, slice: i64) -> Vec<(u32, u32, u32)> {
+    pub fn take_late(&mut self, wires: &mut Wires, slice: i64) -> Vec<(u32, u32, u32)> {
         let mut late = Vec::new();
         for (rack, uplink, hold) in self.changing(slice, slice - 1) {
             let link = self.racks.uplink(rack, uplink);
@@ -330,6 +334,14 @@ impl Rotor {
                 }
                 let drained = self.queues.drain(id, &wires.packets);
                 late.extend(drained.into_iter().map(|packet| (self.racks.hosts + rack, link, packet)));
+            }
+        }
+        if self.grants.is_some() {
+            for uplink in (0..self.racks.uplinks).filter(|&p| self.cycle.is_changing(slice, p)) {
+                let hold = self.cycle.hold(slice - 1, uplink).number;
+                for rack in 0..self.racks.racks {
+                    self.queues.keep_later(rack, uplink, hold, &mut wires.packets);
+                }
             }
         }
         late

@@ -43,7 +43,12 @@ pub enum RotorRouting {
     },
     /// RotorLB: hosts keep their packets until racks have agreed to send them directly or over one
     /// other rack.
-    RotorLb {},
+    RotorLb {
+        /// Whether packets may go over another rack. Without, each waits for the circuit to its
+        /// destination, as in the shuffle of Opera's paper.
+        #[serde(default = "yes")]
+        relay: bool,
+    },
     /// The fewest hops over circuits of the present slice, as Opera sends short flows.
     Shortest {
         /// Maximum number of shortest paths between two racks; Opera has 1 or 5.
@@ -105,7 +110,7 @@ impl RotorRouting {
 
     /// Whether hosts keep packets until their racks grant them a circuit.
     pub fn is_granted(&self) -> bool {
-        matches!(self, Self::RotorLb {})
+        matches!(self, Self::RotorLb { .. })
     }
 
     /// The routing of a program, if it is one.
@@ -124,7 +129,7 @@ impl RotorRouting {
     /// too large, or if a routing of a program fails.
     pub fn build(&self, of: &RoutingParameters, own: &Routings) -> Result<Box<dyn Routing>, RotorError> {
         match self {
-            Self::Direct {} | Self::Vlb { .. } | Self::RotorLb {} => of.schedule.check_all_meet()?,
+            Self::Direct {} | Self::Vlb { .. } | Self::RotorLb { .. } => of.schedule.check_all_meet()?,
             Self::Shale { dimensions } => return Ok(Box::new(Shale::new(&of.schedule, *dimensions)?)),
             Self::Own(routing) => {
                 let built = own.build(routing, of)?;
@@ -144,7 +149,7 @@ impl RotorRouting {
     pub fn over_part(&self, of: &RoutingParameters, own: &Routings) -> Result<Box<dyn Routing>, RotorError> {
         let RoutingParameters { ref schedule, slice, rate } = *of;
         Ok(match self {
-            Self::Direct {} | Self::RotorLb {} => Box::new(Direct::new(schedule)?),
+            Self::Direct {} | Self::RotorLb { .. } => Box::new(Direct::new(schedule)?),
             Self::Vlb { spread } => Box::new(Vlb::over_part(schedule, *spread)?),
             Self::Shortest { paths, settled } => {
                 Box::new(Shortest::new(schedule, ShortestParameters { paths: *paths, settled: *settled })?)

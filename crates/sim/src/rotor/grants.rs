@@ -11,7 +11,7 @@ use crate::hosts::flow::FlowKey;
 use crate::rotor::cycle::{Cycle, Hold};
 use crate::rotor::fabric::Racks;
 use std::collections::{BTreeMap, VecDeque};
-use timeplane_model::Duration;
+use timeplane_model::{Duration, mix64};
 use timeplane_schedule::rotor::lb::{Offer, Rack, fair_share};
 
 /// Flows of one host for another one.
@@ -291,8 +291,9 @@ impl Grants {
             .map(|host| &self.hosts[host as usize])
             .map(|h| has(h).min(circuit.fits(h.used[0])))
             .collect();
-        let (mut shares, mut parts, mut granted) = (Vec::new(), Vec::new(), 0);
-        fair_share(&wants, most, &mut shares);
+        let mut granted = 0;
+        let draw = mix64(circuit.now.0 as u64 ^ mix64(u64::from(rack) << 32 | u64::from(to)));
+        let shares = shares_from(draw, wants, most);
         for (host, share) in senders.zip(shares).filter(|s| s.1 > 0) {
             let pairs = self.hosts[host as usize].pairs.range(receivers.clone());
             let pairs: Vec<(u32, u64)> = pairs.map(|(&to, pair)| (to, pair.packets)).collect();
@@ -300,7 +301,7 @@ impl Grants {
                 if direct { (*packets).min(circuit.fits(self.hosts[*to as usize].used[1])) } else { *packets }
             };
             let wants: Vec<u64> = pairs.iter().map(limit).collect();
-            fair_share(&wants, share, &mut parts);
+            let parts = shares_from(mix64(draw ^ u64::from(host)), wants, share);
             for ((destination, _), &packets) in pairs.into_iter().zip(&parts).filter(|p| *p.1 > 0) {
                 self.grant_pair(circuit, host, destination, packets);
                 granted += packets;
@@ -344,6 +345,16 @@ impl Grants {
             pair.packets -= packets;
         }
     }
+}
+
+/// Fair shares, of which a drawn one is the first to get a packet more than others. Otherwise some
+/// flows would get more at every circuit.
+fn shares_from(draw: u64, mut wants: Vec<u64>, most: u64) -> Vec<u64> {
+    let (first, mut shares) = ((draw % wants.len() as u64) as usize, Vec::new());
+    wants.rotate_left(first);
+    fair_share(&wants, most, &mut shares);
+    shares.rotate_right(first);
+    shares
 }
 
 /// A circuit that is shared.

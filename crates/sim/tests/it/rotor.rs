@@ -136,6 +136,63 @@ fn relays_carry_what_direct_circuits_cannot() {
     assert!(direct > 5.0 * lb, "{direct} ps against {lb} ps");
 }
 
+/// Without relays a shuffle ends with the circuits that it needs: 9 flows of 35 packets between two
+/// racks need three circuits of 145 packets, and none of them ends with the second one.
+#[test]
+fn a_shuffle_without_relays_takes_whole_cycles() {
+    let text = fabric(
+        "racks = 12, hosts_per_rack = 3, switches = 3, slice = \"60 us\", dark = \"6 us\", stepping = \"staggered\", \
+         matchings.random.factor = 2",
+    ) + "[workload.shuffle]\nbytes = \"51520 B\"\n"
+        + &scheme("direct", "routing.rotor_lb.relay = false")
+        + &scheme("lb", "routing.rotor_lb = {}");
+    let direct = run(&text, "direct", 1);
+    let (cycle, hold) = (12 * 60 * US, 3 * 60 * US);
+    let between: Vec<i64> = flows_between_racks(&direct, 3);
+    assert_eq!(between.len(), 36 * 33);
+    let (first, last) = (between.iter().min().expect("flows"), between.iter().max().expect("flows"));
+    assert!(*first > 2 * cycle - hold && *last < 3 * cycle, "{first} to {last} ps");
+    assert!(direct.column("links", "late_packets").iter().all(|n| *n == 0));
+    // Each packet takes one circuit; relays take more.
+    let circuits = |ran: &Ran| -> i64 {
+        let to = ran.column("links", "to");
+        to.iter().zip(ran.column("links", "sent_packets")).filter(|(to, _)| **to >= 48).map(|(_, n)| n).sum()
+    };
+    assert_eq!(circuits(&direct), 36 * 33 * 35);
+    assert!(circuits(&run(&text, "lb", 1)) > 36 * 33 * 35);
+}
+
+/// The completion times of flows to other racks.
+fn flows_between_racks(ran: &Ran, per_rack: i64) -> Vec<i64> {
+    let (from, to) = (ran.column("flows", "source"), ran.column("flows", "destination"));
+    let times = ran.column("flows", "fct_ps");
+    (0..times.len()).filter(|&i| from[i] / per_rack != to[i] / per_rack).map(|i| times[i]).collect()
+}
+
+/// A single packet goes over the first circuit that opens, and from there with the next one to its
+/// rack: any of a cycle, but not the one that is open, whose room others have.
+#[test]
+fn relayed_packets_wait_for_a_cycle_at_most() {
+    let racks = 24;
+    let flows: Vec<_> = (0..4_000u64)
+        .map(|i| (i as i64 * 23_456_789, (i * 7_919 % racks) as u32, ((i * 104_729 + 1) % racks) as u32, 1_000))
+        .filter(|f| f.1 != f.2)
+        .collect();
+    flow_list("rotor-single.csv", &flows);
+    let text = fabric(
+        "racks = 24, hosts_per_rack = 1, switches = 3, slice = \"60 us\", dark = \"6 us\", stepping = \"staggered\", \
+         matchings.random.factor = 2",
+    ) + "[workload.flows]\nfile = \"rotor-single.csv\"\n"
+        + &scheme("lb", "routing.rotor_lb = {}");
+    let times = fct(&run(&text, "lb", 1));
+    let slices: Vec<f64> = times.iter().map(|&t| t as f64 / (60 * US) as f64).collect();
+    let mean = slices.iter().sum::<f64>() / slices.len() as f64;
+    // The wait is uniform from 1 to 24 slices, but for the part of a slice until the next begins.
+    assert!((11.5..13.0).contains(&mean), "{mean} slices");
+    let short = slices.iter().filter(|s| **s < 6.0).count() as f64 / slices.len() as f64;
+    assert!((0.18..0.30).contains(&short), "{short} of them within a quarter of a cycle");
+}
+
 /// A grid of h dimensions carries 1 / (2 h) of the line rate, and a little more, as a packet skips
 /// steps.
 #[test]

@@ -151,7 +151,8 @@ fn a_shuffle_without_relays_takes_whole_cycles() {
     let between: Vec<i64> = flows_between_racks(&direct, 3);
     assert_eq!(between.len(), 36 * 33);
     let (first, last) = (between.iter().min().expect("flows"), between.iter().max().expect("flows"));
-    assert!(*first > 2 * cycle - hold && *last < 3 * cycle, "{first} to {last} ps");
+    // Circuits that are open at the start are not granted.
+    assert!(*first > 2 * cycle - hold && *last < 3 * cycle + hold, "{first} to {last} ps");
     assert!(direct.column("links", "late_packets").iter().all(|n| *n == 0));
     // Each packet takes one circuit; relays take more.
     let circuits = |ran: &Ran| -> i64 {

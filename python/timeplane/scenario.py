@@ -2408,6 +2408,11 @@ class RotorLb(Values):
 
     _key: ClassVar[str] = "rotor_lb"
 
+    relay: bool = True
+    """Whether packets may go over another rack. Without, each waits for the circuit to its
+    destination, as in the shuffle of Opera's paper.
+    """
+
 
 @dataclass(kw_only=True)
 class Shortest(Values):
@@ -2497,8 +2502,8 @@ class Bulk(Values):
     above: Bytes
     """Flows of more bytes are bulk; Opera has 15 MB."""
     also: Bytes | None = None
-    """Flows of exactly this many bytes are bulk too, such as those of a shuffle; with `by = "size"`
-    only.
+    """Flows of exactly this many bytes are bulk too, such as those of a shuffle; only with `by =
+    "size"`.
     """
     by: BulkBy = "size"
     """Whether the size of the flow counts, or the bytes that it has sent."""

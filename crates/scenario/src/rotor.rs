@@ -97,8 +97,8 @@ pub struct RotorRoutingSpec {
 pub struct BulkSpec {
     /// Flows of more bytes are bulk; Opera has 15 MB.
     pub above: Bytes,
-    /// Flows of exactly this many bytes are bulk too, such as those of a shuffle; with `by = "size"`
-    /// only.
+    /// Flows of exactly this many bytes are bulk too, such as those of a shuffle; only with
+    /// `by = "size"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub also: Option<Bytes>,
     /// Whether the size of the flow counts, or the bytes that it has sent.

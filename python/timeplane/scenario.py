@@ -2484,6 +2484,10 @@ class Bulk(Values):
 
     above: Bytes
     """Flows of more bytes are bulk; Opera has 15 MB."""
+    also: Bytes | None = None
+    """Flows of exactly this many bytes are bulk too, such as those of a shuffle; with `by = "size"`
+    only.
+    """
     by: BulkBy = "size"
     """Whether the size of the flow counts, or the bytes that it has sent."""
     routing: RotorRouting

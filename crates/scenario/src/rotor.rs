@@ -97,6 +97,10 @@ pub struct RotorRoutingSpec {
 pub struct BulkSpec {
     /// Flows of more bytes are bulk; Opera has 15 MB.
     pub above: Bytes,
+    /// Flows of exactly this many bytes are bulk too, such as those of a shuffle; with `by = "size"`
+    /// only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub also: Option<Bytes>,
     /// Whether the size of the flow counts, or the bytes that it has sent.
     #[serde(default)]
     pub by: BulkBy,
@@ -180,6 +184,16 @@ impl RotorSpec {
             }
         };
         Ok(RotorSchedule::spread(&matchings, self.switches, self.stepping)?)
+    }
+}
+
+impl BulkSpec {
+    /// Whether a packet is bulk: of a flow of so many bytes, which has sent `age` bytes before it.
+    pub fn has(&self, bytes: u64, age: u64) -> bool {
+        match self.by {
+            BulkBy::Size => bytes > self.above.get() || self.also.is_some_and(|size| bytes == size.get()),
+            BulkBy::Age => age >= self.above.get(),
+        }
     }
 }
 

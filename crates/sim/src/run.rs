@@ -278,9 +278,9 @@ impl Setup<'_> {
         let (Topology::Rotor(spec), Some(rotor)) = (&self.scenario.fabric.topology, &self.scheme.rotor) else {
             return None;
         };
-        let bulk = rotor.bulk.as_ref().filter(|b| b.routing.is_granted()).map(|b| b.above);
-        let above = if rotor.routing.is_granted() { Some(Bytes::ZERO) } else { bulk };
-        Some(GrantedFlows { above: above?, per_rack: spec.hosts_per_rack })
+        let bulk = rotor.bulk.as_ref().filter(|b| b.routing.is_granted()).map(|b| (b.above, b.also));
+        let (above, also) = if rotor.routing.is_granted() { (Bytes::ZERO, None) } else { bulk? };
+        Some(GrantedFlows { above, also, per_rack: spec.hosts_per_rack })
     }
 
     /// Whether gates decide what hosts send. Flyways open no gates.

@@ -151,6 +151,10 @@ impl Checked {
             if bulk.above > MOST_BYTES {
                 self.value(&format!("{key}.bulk.above"), bulk.above, "at most 1000 TB");
             }
+            if bulk.by == BulkBy::Age && bulk.also.is_some() {
+                let message = "`also` with `age`: expected `size`, as flows have one size";
+                self.conflict(&format!("{key}.bulk.also"), message, Some("omit `also`"));
+            }
             if bulk.by == BulkBy::Age && bulk.routing.is_granted() {
                 let help = "set `by = \"size\"`, or another `bulk.routing`";
                 let message = "`age` with `rotor_lb`: expected `size`, as hosts keep a flow as a whole";

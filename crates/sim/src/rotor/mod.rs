@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use timeplane_model::{Bytes, Duration, Fabric, LinkId, Rate};
-use timeplane_scenario::{BulkBy, FabricSpec, Late, RotorRouting, RotorRoutingSpec, RotorSpec, RotorSpecError};
+use timeplane_scenario::{BulkSpec, FabricSpec, Late, RotorRouting, RotorRoutingSpec, RotorSpec, RotorSpecError};
 use timeplane_schedule::rotor::routing::{Routing, Spread};
 use timeplane_schedule::rotor::{MOST_TABLE_BYTES, RotorError, RotorSchedule};
 
@@ -127,8 +127,8 @@ pub(crate) struct Rotor {
     queues: Queues,
     /// The routing of flows that are not bulk, then that of bulk.
     routed: [Option<Routed>; 2],
-    /// Above which size or age a packet is bulk.
-    bulk: Option<(Bytes, BulkBy)>,
+    /// Which packets are bulk.
+    bulk: Option<BulkSpec>,
     /// RotorLB, where a routing is granted.
     pub grants: Option<Box<Grants>>,
     late: Late,
@@ -187,7 +187,7 @@ impl Rotor {
             cycle,
             racks,
             routed: [low, high],
-            bulk: routing.bulk.as_ref().map(|b| (b.above, b.by)),
+            bulk: routing.bulk.clone(),
             late: routing.late,
             limit: routing.queue.map(Bytes::get),
             rate,
@@ -200,11 +200,7 @@ impl Rotor {
 
     /// Whether a packet belongs to the bulk, of a flow of this size or at this age.
     fn is_bulk(&self, bytes: u64, age: u64) -> bool {
-        match self.bulk {
-            None => self.grants.is_some(),
-            Some((above, BulkBy::Size)) => bytes > above.get(),
-            Some((above, BulkBy::Age)) => age >= above.get(),
-        }
+        self.bulk.as_ref().map_or(self.grants.is_some(), |bulk| bulk.has(bytes, age))
     }
 
     /// When the next slice has to be prepared, because packets or hosts wait for it.

@@ -216,12 +216,17 @@ fn other_packets_go_before_bulk() {
         + &scheme(
             "alone",
             "queue = \"100 MB\"\nrouting.hoho = {}\nbulk = { above = \"10 MB\", routing.rotor_lb = {} }",
+        )
+        + &scheme(
+            "of_a_size",
+            "queue = \"100 MB\"\nrouting.hoho = {}\nbulk = { above = \"10 MB\", also = \"5 MB\", routing.rotor_lb = {} }",
         );
     let short = |scheme: &str| fct(&run(&text, scheme, 1))[2..].iter().sum::<i64>() / 20;
     let classes = short("classes");
     // Two slices to wait at most, and a few frames.
     assert!(classes < 120 * US, "{classes} ps");
     assert!(short("alone") > classes, "beside flows of the same class");
+    assert_eq!(short("of_a_size"), classes, "their size makes them bulk, too");
 }
 
 /// What is late is bounced, goes another way or is lost, as the scenario says.

@@ -199,6 +199,8 @@ pub struct Config {
 pub struct GrantedFlows {
     /// Flows of more bytes.
     pub above: Bytes,
+    /// Flows of exactly so many bytes.
+    pub also: Option<Bytes>,
     /// Hosts in each rack.
     pub per_rack: u32,
 }
@@ -206,7 +208,8 @@ pub struct GrantedFlows {
 impl GrantedFlows {
     /// Whether a flow is one of them.
     pub fn has(&self, source: u32, destination: u32, bytes: u64) -> bool {
-        bytes > self.above.get() && source / self.per_rack != destination / self.per_rack
+        let is_bulk = bytes > self.above.get() || self.also.is_some_and(|size| bytes == size.get());
+        is_bulk && source / self.per_rack != destination / self.per_rack
     }
 }
 

@@ -86,22 +86,23 @@ def time(outcome: Outcome, scheme: str, quantity: str) -> Range:
     return Range(of.mean, of.low, of.high)
 
 
-def microseconds(of: Range) -> str:
-    """A time as text."""
-    high = "more" if math.isinf(of.high) else f"{1e3 * of.high:.3g}"
-    return f"{1e3 * of.mean:.3g} us ({1e3 * of.low:.3g} to {high})"
+def shown(of: Range) -> str:
+    """A time as text, in ms or us."""
+    factor, unit = (1.0, "ms") if of.mean >= 1 else (1e3, "us")
+    high = "more" if math.isinf(of.high) else f"{factor * of.high:.3g}"
+    return f"{factor * of.mean:.3g} {unit} ({factor * of.low:.3g} to {high})"
 
 
 def cell(outcomes: Outcomes, load: int, number: int, share: int) -> Found:
     of = time(outcomes[f"cells_{load}"], "opera", f"p{share} {list(CLASSES)[number]}")
     (value,) = numbers(f"cell_{load}_{number}_p{share}")
-    return f"{microseconds(of)}, {100 * (of.mean / value - 1):+.1f} %", deviates(of, value, CELL)
+    return f"{shown(of)}, {100 * (of.mean / value - 1):+.1f} %", deviates(of, value, CELL)
 
 
 def rotor_lb(outcomes: Outcomes) -> Found:
     of = time(outcomes["cells_1"], "rotor_lb", "p50 under 10 kB")
     (value,) = numbers("rotor_lb")
-    return f"{of.shown('.3g')} ms, {100 * (of.mean / value - 1):+.1f} %", deviates(of, value, LB)
+    return f"{shown(of)}, {100 * (of.mean / value - 1):+.1f} %", deviates(of, value, LB)
 
 
 def ratios(outcomes: Outcomes, scheme: str) -> list[Range]:

@@ -135,12 +135,13 @@ SCHEMES_10: Mapping[str, Keys] = {"opera": opera(), "clos": on(CLOS, NDP_STATIC)
 
 # A shuffle, alone (figure 8) and beside short flows (figure 10).
 
-#: The static networks are measured in these ms, in which the shuffle has not ended.
-SATURATED = (8, 20)
+#: The static networks are measured in these ms. Each host sends to so many others, so that the
+#: first windows of all flows, which nobody has pulled, are over by then, and all flows go on.
+SATURATED, PEERS = (6, 12), 100
 WEB_LOADS = (0.0001, 0.01, 0.025, 0.05, 0.07, 0.08, 0.09, 0.1)
 #: Web search flows arrive for so long (ms) before the shuffle begins, and the runs end so long
 #: after that.
-WEB_BEFORE, WEB_AFTER = 10, 30
+WEB_BEFORE, WEB_AFTER = 10, 20
 EVERY, WEB_EVERY = 1, 10
 
 
@@ -148,9 +149,13 @@ def _list_of_shuffle() -> list[Row]:
     return workloads.across(HOSTS, PER_RACK, SHUFFLE, NS)
 
 
-def _shuffle(name: str, schemes: Mapping[str, Keys], window: tuple[str, str, str]) -> Experiment:
+def _list_of_some() -> list[Row]:
+    return workloads.some(HOSTS, PER_RACK, PEERS, SHUFFLE)
+
+
+def _shuffle(name: str, schemes: Mapping[str, Keys], window: str, make: Callable[[], list[Row]]) -> Experiment:
     record = {"received_every": f"{EVERY} ms"}
-    return Experiment(name, "shuffle", schemes, window, lists={0.0: _list_of_shuffle}, record=record)
+    return Experiment(name, "shuffle", schemes, ("0 ms", window, "0 ms"), lists={0.0: make}, record=record)
 
 
 def _list_of_mixed(load: float) -> list[Row]:
@@ -169,16 +174,16 @@ def _mixed(loads: Sequence[float]) -> Experiment:
 
 #: A slice (us) fits 20 packets.
 THEORY_SLICE = 24.01
-#: With a dark time, a slice fits 200 packets, of which that takes 20. Under RotorLB, the first packet
+#: With a dark time, a slice fits 100 packets, of which that takes ten. Under RotorLB, the first packet
 #: of a circuit is one of its host's link late, so short slices would lose more to that.
-EVEN_SLICE, EVEN_DARK = 240.01, 24
+EVEN_SLICE, EVEN_DARK = 120.01, 12
 #: Backlogs have settled after this time.
 THEORY_WARMUP = "12 ms"
 VLB_RACKS, GRID_RACKS = 16, 64
 #: Flows are full packets.
 PACKET = 1472
 PERMUTED = (0.1, 0.3, 0.5, 0.55, 0.6)
-EVEN = (0.3, 0.6, 0.9)
+EVEN = (0.5, 0.85, 0.95)
 #: Offered loads of Shale as shares of what theory says that it carries.
 OFFERED = (0.02, 0.5, 0.9, 1.0, 1.1)
 DIMENSIONS = (1, 2, 3)
@@ -229,16 +234,18 @@ def _shale(dimensions: int, window: str, offered: Sequence[float] = OFFERED) -> 
 # One demand for all networks.
 
 #: Racks have five hosts and as many uplinks.
-DEMAND_HOSTS, DEMAND_K, DEMAND_TIERS = 60, 10, 2
+DEMAND_RACKS, DEMAND_PER_RACK, DEMAND_TIERS = 12, 5, 2
+DEMAND_HOSTS, DEMAND_K = DEMAND_RACKS * DEMAND_PER_RACK, 2 * DEMAND_PER_RACK
 DEMAND_LOADS = (0.2, 0.5, 0.8)
-#: Coflows of at most so many flows, until they have so many bytes.
-COFLOW_FLOWS, COFLOW_BYTES = 50, 1.5e9
+#: Coflows of at most so many flows; and bytes in all.
+COFLOW_FLOWS, DEMAND_BYTES = 50, 1.5e9
 #: Rate of REACToR's packet switch as a share of the hosts' rate.
 PACKETS = 0.1
 DEMAND_CLOS, DEMAND_EXPANDER = arithmetic.static_networks(DEMAND_HOSTS, DEMAND_K, ALPHA, DEMAND_TIERS)
 #: A Clos that is not oversubscribed.
 FULL = arithmetic.Static(
-    {"leaf_spine": {"leaves": 12, "hosts_per_leaf": 5, "spines": 5}}, arithmetic.clos_price(DEMAND_TIERS, 5, 5)
+    {"leaf_spine": {"leaves": DEMAND_RACKS, "hosts_per_leaf": DEMAND_PER_RACK, "spines": DEMAND_PER_RACK}},
+    arithmetic.clos_price(DEMAND_TIERS, DEMAND_PER_RACK, DEMAND_PER_RACK),
 )
 DCTCP: Keys = {"tcp": {"congestion": "dctcp", "preset": "datacenter"}}
 PRICES: Mapping[str, float] = {
@@ -253,7 +260,7 @@ PRICES: Mapping[str, float] = {
 
 
 def _rotors(**changes: Any) -> Keys:
-    shape = {"racks": 12, "hosts_per_rack": 5, "switches": 5, "slice": "60 us", "dark": DARK}
+    shape = {"racks": DEMAND_RACKS, "hosts_per_rack": DEMAND_PER_RACK, "switches": DEMAND_PER_RACK, "slice": "60 us", "dark": DARK}
     return {"topology": {"rotor": shape | changes}}
 
 
@@ -266,6 +273,8 @@ REACTOR: Keys = {
     "plan": {"circuits": {"scheduler": "solstice_refined", "period": "3 ms", "dark": "30 us", "least_open": "130 us"}},
     "fabric": {"topology": {"hybrid": {"tors": DEMAND_HOSTS, "hosts_per_tor": 1, "packet_rate": "1 Gb/s", "dark": "mordia"}}},
 }
+#: Packets that miss a slice wait for the same circuit.
+VLB: Keys = {"transport": {"datagrams": {}}, "rotor": {"routing": {"vlb": {}}, "queue": DEEP, "late": "bounce"}}
 DEMANDED: Mapping[str, Keys] = {
     "full": on(FULL, NDP),
     "clos": on(DEMAND_CLOS, NDP),
@@ -276,7 +285,7 @@ DEMANDED: Mapping[str, Keys] = {
         matchings={"random": {}},
     ),
     "rotornet": _rotor_scheme(ROTOR_LB, stepping="together", slice="100 us"),
-    "vlb": _rotor_scheme(_oblivious({"vlb": {}}), stepping="together", slice="4 us", dark="100 ns"),
+    "vlb": _rotor_scheme(VLB, stepping="together", slice="4 us", dark="100 ns"),
     "reactor": REACTOR,
 }
 #: The plain network with other windows, queues and transports.
@@ -288,37 +297,37 @@ TUNED: Mapping[str, Keys] = {
     | {"fabric": {"topology": FULL.topology, "switch": {"ecn": "65 kB", "buffer": {"shared": {"memory": "10 MB", "alpha": 1.0}}}}},
 }
 DEMAND_FABRIC: Keys = {"topology": FULL.topology, "framing": "ethernet"}
+#: Longer than any run: all flows finish.
+DEMAND_WINDOW = ("0 ms", "10 s", "0 ms")
 
 
-def _fb2010(loads: Sequence[float], bytes_: float = COFLOW_BYTES) -> Experiment:
-    lists = {x: partial(workloads.fb2010, DEMAND_HOSTS, COFLOW_FLOWS, x, RATE, bytes_) for x in loads}
-    return Experiment("demand_fb2010", "coflows", DEMANDED, ("0 ms", "10 s", "0 ms"), DEMAND_FABRIC, lists=lists)
+def _fb2010(loads: Sequence[float], bytes_: float = DEMAND_BYTES) -> Experiment:
+    lists = {x: partial(workloads.fb2010, DEMAND_RACKS, DEMAND_PER_RACK, COFLOW_FLOWS, x, RATE, bytes_) for x in loads}
+    return Experiment("demand_fb2010", "coflows", DEMANDED, DEMAND_WINDOW, DEMAND_FABRIC, lists=lists)
 
 
-def _projector(name: str, schemes: Mapping[str, Keys], loads: Sequence[float], window: tuple[str, str, str], seeds: int) -> Experiment:
-    pattern = {"matrix": {"file": "projector", "more_racks": "fold"}}
-    workload = {"poisson": {"load": loads[0], "pattern": pattern, "sizes": {"cdf": "websearch"}}}
-    return Experiment(name, "demand", schemes, window, DEMAND_FABRIC, workload, sweep=(LOAD, loads), seeds=seeds)
+def _projector(name: str, schemes: Mapping[str, Keys], loads: Sequence[float], bytes_: float = DEMAND_BYTES) -> Experiment:
+    lists = {x: partial(workloads.projector, DEMAND_RACKS, DEMAND_PER_RACK, "websearch", x, RATE, bytes_) for x in loads}
+    return Experiment(name, "demand", schemes, DEMAND_WINDOW, DEMAND_FABRIC, lists=lists)
 
-
-PROJECTOR_LOADS = (0.2, 0.4, 0.6, 0.8)
 
 FULL_SIZE = [
     _cells("cells_1", 0.01, SCHEMES_1, "1500 ms"),
     _cells("cells_10", 0.1, SCHEMES_10, "300 ms"),
-    _shuffle("shuffle", {"opera": opera(also=f"{SHUFFLE} B")}, ("0 ms", "1 s", "0 ms")),
+    _shuffle("shuffle", {"opera": opera(also=f"{SHUFFLE} B")}, "1 s", _list_of_shuffle),
     _shuffle(
         "shuffle_static",
         {"clos": on(CLOS, NDP_CLOS_SHUFFLE), "expander": on(EXPANDER, NDP_EXPANDER_SHUFFLE)},
-        ("0 ms", f"{SATURATED[1]} ms", "0 ms"),
+        f"{SATURATED[1]} ms",
+        _list_of_some,
     ),
     _mixed(WEB_LOADS),
     _permutation("8 ms"),
-    _all_to_all("8 ms"),
+    _all_to_all("9 ms"),
     *(_shale(h, "8 ms") for h in DIMENSIONS),
     _fb2010(DEMAND_LOADS),
-    _projector("demand_projector", DEMANDED, PROJECTOR_LOADS, ("5 ms", "60 ms", "200 ms"), 3),
-    _projector("tuning", TUNED, (0.4, 0.8), ("5 ms", "60 ms", "200 ms"), 3),
+    _projector("demand_projector", DEMANDED, DEMAND_LOADS),
+    _projector("tuning", TUNED, DEMAND_LOADS[1:]),
 ]
 
 
@@ -344,10 +353,9 @@ def _smaller(of: Experiment) -> Experiment:
             assert of.sweep
             return replace(of, window=("0 ms", "1 ms", "4 ms"), sweep=(LOAD, of.sweep[1][:2]))
         case "demand_fb2010":
-            return _fb2010(DEMAND_LOADS[:2], 20e6)
+            return _fb2010(DEMAND_LOADS[:1], 20e6)
         case _:
-            assert of.sweep
-            return replace(of, window=("0 ms", "5 ms", "20 ms"), sweep=(LOAD, of.sweep[1][:2]), seeds=2)
+            return _projector(of.name, of.schemes, DEMAND_LOADS[:1], 20e6)
 
 
 def _fewer(schemes: Mapping[str, Keys], hosts: int) -> dict[str, Keys]:

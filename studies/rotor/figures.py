@@ -77,7 +77,7 @@ def plain(axes: Axes, which: str = "y") -> None:
 
 def fig7(outcomes: Outcomes) -> Figure:
     """Median and 99th percentile by size: ours with intervals, and the published ones of Opera."""
-    figure, axes = panels(4, height=2.6, sharey=True)
+    figure, axes = panels(4, height=2.8, sharey=True)
     at = np.arange(len(CLASSES))
     for a, (load, share) in zip(axes, [(1, 50), (1, 99), (10, 50), (10, 99)], strict=True):
         outcome = outcomes[f"cells_{load}"]
@@ -97,7 +97,7 @@ def fig7(outcomes: Outcomes) -> Figure:
         plain(a)
     axes[0].set_ylabel("Completion time (ms)")
     letter(axes, [f"{load} %, {'median' if share == 50 else '99th percentile'}" for load, share in [(1, 50), (1, 99), (10, 50), (10, 99)]])
-    legend(figure, axes, 6)
+    legend(figure, axes, 3)
     return figure
 
 
@@ -182,8 +182,8 @@ def demand(outcomes: Outcomes) -> Figure:
             color, line, marker, label = DEMAND[scheme]
             curve(a, outcomes[name], scheme, quantity, (color, line, marker, f"{label} ({PRICES[scheme]:.2f})"))
         plain(a)
-        a.set_xlabel("Load of the busiest link")
-        a.set_xlim(0, 0.85)
+        a.set_xlabel("Load of the busiest rack")
+        a.set_xlim(0.15, 0.85)
     axes[0].set_ylabel("Completion time (ms)")
     letter(axes, [title for _, _, title in DEMANDS])
     legend(figure, axes)
@@ -197,7 +197,7 @@ def tuning(outcomes: Outcomes) -> Figure:
         for scheme, look in TUNING.items():
             curve(a, outcomes["tuning"], scheme, quantity, look)
         plain(a)
-        a.set_xlabel("Load of the busiest link")
+        a.set_xlabel("Load of the busiest rack")
     axes[0].set_ylabel("Completion time (ms)")
     letter(axes, ["up to 100 kB, 99th percentile", "from 1 MB, median"])
     legend(figure, axes)
@@ -206,7 +206,7 @@ def tuning(outcomes: Outcomes) -> Figure:
 
 FIGURES: Figures = {
     "fig7": Drawing(fig7, ["cells_1", "cells_10"]),
-    "fig8": Drawing(fig8, ["shuffle", "shuffle_static", "mixed"]),
+    "fig8": Drawing(fig8, ["shuffle", "mixed", "shuffle_static"]),
     "theory": Drawing(theory, ["permutation", "all_to_all", *(f"shale_{h}" for h in DIMENSIONS)]),
     "demand": Drawing(demand, ["demand_fb2010", "demand_projector"]),
     "tuning": Drawing(tuning, ["tuning"]),

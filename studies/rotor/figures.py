@@ -196,7 +196,8 @@ def tuning(outcomes: Outcomes) -> Figure:
     for a, quantity in zip(axes, ("short_p99_ms", "large_p50_ms"), strict=True):
         for scheme, look in TUNING.items():
             curve(a, outcomes["tuning"], scheme, quantity, look)
-        plain(a)
+        a.set_ylim(bottom=0)
+        a.set_xticks(outcomes["tuning"].places)
         a.set_xlabel("Load of the busiest rack")
     axes[0].set_ylabel("Completion time (ms)")
     letter(axes, ["up to 100 kB, 99th percentile", "from 1 MB, median"])

@@ -139,6 +139,8 @@ SCHEMES_10: Mapping[str, Keys] = {"opera": opera(), "clos": on(CLOS, NDP_STATIC)
 #: first windows of all flows, which nobody has pulled, are over by then, and all flows go on.
 SATURATED, PEERS = (6, 12), 100
 WEB_LOADS = (0.0001, 0.01, 0.025, 0.05, 0.07, 0.08, 0.09, 0.1)
+#: Those that have been run.
+WEB_RUN = WEB_LOADS[:4]
 #: Web search flows arrive for so long (ms) before the shuffle begins, and the runs end so long
 #: after that.
 WEB_BEFORE, WEB_AFTER = 10, 20
@@ -311,17 +313,20 @@ def _projector(name: str, schemes: Mapping[str, Keys], loads: Sequence[float], b
     return Experiment(name, "demand", schemes, DEMAND_WINDOW, DEMAND_FABRIC, lists=lists)
 
 
-FULL_SIZE = [
-    _cells("cells_1", 0.01, SCHEMES_1, "1500 ms"),
-    _cells("cells_10", 0.1, SCHEMES_10, "300 ms"),
-    _shuffle("shuffle", {"opera": opera(also=f"{SHUFFLE} B")}, "1 s", _list_of_shuffle),
+#: Experiments that have not been run: they have no table yet, and no figure.
+NOT_RUN = [
     _shuffle(
         "shuffle_static",
         {"clos": on(CLOS, NDP_CLOS_SHUFFLE), "expander": on(EXPANDER, NDP_EXPANDER_SHUFFLE)},
         f"{SATURATED[1]} ms",
         _list_of_some,
     ),
-    _mixed(WEB_LOADS),
+]
+FULL_SIZE = [
+    _cells("cells_1", 0.01, SCHEMES_1, "1500 ms"),
+    _cells("cells_10", 0.1, SCHEMES_10, "300 ms"),
+    _shuffle("shuffle", {"opera": opera(also=f"{SHUFFLE} B")}, "1 s", _list_of_shuffle),
+    _mixed(WEB_RUN),
     _permutation("8 ms"),
     _all_to_all("9 ms"),
     *(_shale(h, "8 ms") for h in DIMENSIONS),
@@ -343,11 +348,11 @@ def _smaller(of: Experiment) -> Experiment:
             load = of.workload["poisson"] | {"load": 0.05}
             window, fabric = ("0 ms", "5 ms", "30 ms"), {"topology": rotor(racks=QUICK_RACKS)}
             return replace(of, fabric=fabric, window=window, workload={"poisson": load}, schemes=_fewer(of.schemes, hosts))
-        case "shuffle" | "shuffle_static" | "mixed":
+        case "shuffle" | "mixed":
             at = WEB_BEFORE * MS if of.name == "mixed" else NS
             lists = {x: partial(workloads.across, hosts, PER_RACK, SHUFFLE, at) for x in of.lists}
             if of.name == "mixed":
-                lists = {x: lists[x] for x in WEB_LOADS}
+                lists = {x: lists[x] for x in WEB_RUN}
             return replace(of, fabric={"topology": rotor(racks=QUICK_RACKS)}, lists=lists, schemes=_fewer(of.schemes, hosts))
         case "permutation" | "all_to_all" | "shale_1" | "shale_2" | "shale_3":
             assert of.sweep

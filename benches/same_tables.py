@@ -46,6 +46,7 @@ SHORTER = {
     "shuffle": ["workload.shuffle.bytes=5 MB"],
     "studies/mmwave-proxy": ["window.measure=500 ms"],
     "studies/reactor": ["window.measure=10 ms"],
+    "studies/rotor": ["window.measure=5 ms"],
     "studies/sync-vs-async": ["window.warmup=5 ms", "window.measure=5 ms", "window.drain=5 ms"],
     "studies/tdma": ["workload.shuffle.bytes=5 MB"],
 }

@@ -76,7 +76,7 @@ def pages(root: Path) -> dict[str, Page]:
         made[study.name] = _study(folder)
     if not rows:
         raise GalleryError("no study: expected at least one")
-    rows.append(("five papers", f"all but {', '.join(APART)}", *_sum(root)))
+    rows.append(("all papers", f"all but {', '.join(APART)}", *_sum(root)))
     index.table(("study", "what it asks", "statements", "agrees"), rows)
     index.add(
         "## The scale",
@@ -87,7 +87,7 @@ def pages(root: Path) -> dict[str, Page]:
     index.table(("verdict", "meaning"), [(word, meaning) for word, meaning in scale.VERDICTS.items()])
     index.add(
         "## All statements",
-        "[One page](audit.md) has every statement of the five papers by fewer words, and why it is not reproduced if it is not. "
+        "[One page](audit.md) has every statement of these papers by fewer words, and why it is not reproduced if it is not. "
         "Only `yes` counts as reproduced.",
     )
     index.table(*_counts())

@@ -1,0 +1,117 @@
+"""Lists of flows, one row each: start (ps), source, destination, bytes."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+Row = tuple[int, int, int, int]
+DATA = Path(__file__).resolve().parents[2] / "data"
+NS, MS, S = 10**3, 10**9, 10**12
+
+
+def across(hosts: int, per_rack: int, size: int, at: int) -> list[Row]:
+    """A shuffle: from each host to all hosts of other racks, all at once."""
+    return [(at, a, b, size) for a in range(hosts) for b in range(hosts) if a // per_rack != b // per_rack]
+
+
+def some(hosts: int, per_rack: int, peers: int, size: int) -> list[Row]:
+    """A part of a shuffle: from each host to so many hosts of other racks, evenly spread, all at
+    once. Each host also receives from so many.
+    """
+    away = [per_rack + k * (hosts - 2 * per_rack) // peers for k in range(peers)]
+    return [(0, host, (host + by) % hosts, size) for host in range(hosts) for by in away]
+
+
+@cache
+def points(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Sizes of a bundled distribution, and the probability of each."""
+    table = np.loadtxt(DATA / "cdf" / f"{name}.csv", delimiter=",")
+    return table[:, 0], np.diff(table[:, 1], prepend=0.0)
+
+
+def poisson(hosts: int, per_rack: int, name: str, load: float, rate: float, until: int) -> list[Row]:
+    """Flows at random times between random hosts of different racks, with the sizes of the points
+    of a distribution. ``load`` is that of the hosts' links of ``rate`` bit/s.
+    """
+    random = np.random.default_rng(1)
+    sizes, share = points(name)
+    number = random.poisson(load * hosts * rate / 8 / (sizes @ share) * until / S)
+    start, source = random.integers(0, until, number), random.integers(0, hosts, number)
+    # One of the hosts of all other racks.
+    away = random.integers(per_rack, hosts, number)
+    to = (source // per_rack * per_rack + away) % hosts
+    of = random.choice(sizes, number, p=share).astype(int)
+    return [(int(t), int(a), int(b), int(n)) for t, a, b, n in zip(start, source, to, of, strict=True)]
+
+
+@cache
+def coflows(most: int) -> list[tuple[float, list[tuple[int, int, float]]]]:
+    """FB2010's coflows of at most so many flows: start in seconds; mapper, reducer and bytes of each
+    flow between 150 racks.
+    """
+    found = []
+    for line in (DATA / "coflow" / "fb2010.txt").read_text(encoding="utf-8").splitlines():
+        fields = line.split("\t")
+        if len(fields) < 5:
+            continue
+        mappers, reducers = fields[4].split("#")
+        senders = [int(rack) for rack in mappers.split(",")]
+        parts = [(int(rack), float(size)) for rack, size in (reducer.split(":") for reducer in reducers.split(","))]
+        flows = [(a, b, size * 1e6 / len(senders)) for b, size in parts for a in senders if a != b]
+        if 0 < len(flows) <= most:
+            found.append((float(fields[1]) / 1000, flows))
+    return found
+
+
+def spread(rows: list[tuple[float, int, int, float]], per_rack: int, load: float, rate: float, seed: int = 1) -> list[Row]:
+    """Flows between racks, with times in any unit, as flows between random hosts of these racks. Times
+    are scaled so that the most loaded rack's hosts together have the load ``load``.
+    """
+    random = np.random.default_rng(seed)
+    ends = [np.bincount([row[i] for row in rows], [row[3] for row in rows]).max() for i in (1, 2)]
+    first, last = rows[0][0], rows[-1][0]
+    scale = float(max(ends)) * 8 / (rate * per_rack * load) / (last - first)
+    host = lambda rack: rack * per_rack + int(random.integers(per_rack))
+    return [(round((start - first) * scale * S), host(a), host(b), max(round(size), 1)) for start, a, b, size in rows]
+
+
+def fb2010(racks: int, per_rack: int, most: int, load: float, rate: float, bytes_: float) -> list[Row]:
+    """FB2010 on fewer racks: rack i is rack i modulo their number, and flows within a rack are left
+    out. Coflows of at most ``most`` flows, from the first on until they have ``bytes_``, with the
+    sizes of the trace.
+    """
+    rows: list[tuple[float, int, int, float]] = []
+    total = 0.0
+    for start, flows in coflows(most):
+        if total >= bytes_:
+            break
+        folded = [(start, a % racks, b % racks, size) for a, b, size in flows if a % racks != b % racks]
+        rows += folded
+        total += sum(row[3] for row in folded)
+    return spread(rows, per_rack, load, rate)
+
+
+@cache
+def projector_matrix(racks: int) -> np.ndarray:
+    """Shares of the bytes between racks: rack i of ProjecToR is rack i modulo their number."""
+    table = np.loadtxt(DATA / "matrices" / "projector_tors_128_probabilities.txt", delimiter=",")
+    matrix = np.zeros((racks, racks))
+    np.add.at(matrix, (table[:, 1].astype(int) % racks, table[:, 2].astype(int) % racks), table[:, 3])
+    np.fill_diagonal(matrix, 0)
+    return matrix / matrix.sum()
+
+
+def projector(racks: int, per_rack: int, name: str, load: float, rate: float, bytes_: float) -> list[Row]:
+    """Poisson flows with the sizes of the points of a distribution between the pairs of ProjecToR,
+    with ``bytes_`` in all on average.
+    """
+    random = np.random.default_rng(1)
+    sizes, share = points(name)
+    number = round(bytes_ / (sizes @ share))
+    pair = random.choice(racks * racks, number, p=projector_matrix(racks).ravel())
+    start = np.cumsum(random.exponential(1.0, number))
+    of = random.choice(sizes, number, p=share)
+    return spread([(float(t), int(p) // racks, int(p) % racks, float(n)) for t, p, n in zip(start, pair, of, strict=True)], per_rack, load, rate)

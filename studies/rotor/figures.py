@@ -46,7 +46,7 @@ DEMAND: Mapping[str, Look] = {
 }
 TUNING: Mapping[str, Look] = {
     "full": (BLACK, "-", "x", "NDP, window 20"),
-    "window_30": (BLUE, "--", "o", "NDP, window 30, queue 46"),
+    "window_30": (BLUE, "--", "o", "NDP, window 30, queue 45"),
     "window_10": (SKY, ":", "P", "NDP, window 10"),
     "dctcp": (RED, "-.", "s", "DCTCP"),
 }
@@ -115,6 +115,8 @@ def fig8(outcomes: Outcomes) -> Figure:
     """The shuffle over time, and beside web search by its load (figure 10)."""
     figure, axes = panels(2, height=2.4)
     axes[0].plot(*over_time(outcomes["shuffle"], "opera"), **looks(CELLS["opera"]) | {"marker": None})
+    for scheme in ("clos", "expander"):
+        axes[0].plot(*over_time(outcomes["shuffle_static"], scheme), **looks(CELLS[scheme]) | {"marker": None})
     for scheme, name in (("opera", "shuffle_peak"), ("clos", "shuffle_clos"), ("expander", "shuffle_expander")):
         axes[0].axhline(numbers(name)[0], color=CELLS[scheme][0], linewidth=0.8, linestyle=":", label=f"{CELLS[scheme][3]}, published")
     axes[0].set_xlabel("Time (ms)")
@@ -205,7 +207,7 @@ def tuning(outcomes: Outcomes) -> Figure:
 
 FIGURES: Figures = {
     "fig7": Drawing(fig7, ["cells_1", "cells_10"]),
-    "fig8": Drawing(fig8, ["shuffle", "mixed"]),
+    "fig8": Drawing(fig8, ["shuffle", "shuffle_static", "mixed"]),
     "theory": Drawing(theory, ["permutation", "all_to_all", *(f"shale_{h}" for h in DIMENSIONS)]),
     "demand": Drawing(demand, ["demand_fb2010", "demand_projector"]),
     "tuning": Drawing(tuning, ["tuning"]),

@@ -98,8 +98,9 @@ def shale_slices(side: int, dimensions: int) -> tuple[float, int]:
     """Slices that a packet of Shale takes in an empty network: mean and most.
 
     The schedule has a block of ``side`` - 1 slices for each dimension in turn. A packet arrives at
-    a random moment; it takes one random step in each dimension, beginning with that of the present
-    slice, then one direct step in each. The numbers are those of all cases.
+    a random moment. It takes the circuit of the present slice, or keeps its place in one of ``side``
+    cases; then it takes one random step in each of the next dimensions, and one direct step in each.
+    The numbers are those of all cases.
     """
     step, cycle = side - 1, dimensions * (side - 1)
     halves, cases, most = 0, 0, 0
@@ -108,6 +109,10 @@ def shale_slices(side: int, dimensions: int) -> tuple[float, int]:
         first = begin // step
         order = [(first + i) % dimensions for i in range(dimensions)]
         for middle in places:
+            # How often the first step leads there, of `side` cases.
+            weight = {0: 1, begin % step + 1: step}.get(middle[first], 0)
+            if not weight:
+                continue
             # Where a packet is after its random steps, and when, does not depend on where it goes.
             at = begin
             for d in order:
@@ -122,6 +127,6 @@ def shale_slices(side: int, dimensions: int) -> tuple[float, int]:
                         now += (d * step + off - 1 - now) % cycle
                 took = now - begin
                 # Half of a slice has passed when the packet arrives.
-                halves += 2 * took - 1 if took else 0
-                most, cases = max(most, took), cases + 1
+                halves += weight * (2 * took - 1 if took else 0)
+                most, cases = max(most, took), cases + weight
     return halves / 2 / cases, most

@@ -151,9 +151,9 @@ def test_names_and_parameters_are_checked(register):
         scenario({"a": tp.Own("mien")}).run(results=None)
     with pytest.raises(tp.RunError, match="`mine` does not accept these parameters"):
         scenario({"a": tp.Own({"name": "mine", "depth": 3})}).run(results=None)
-    with pytest.raises(ValueError, match="`vlb` is a built-in routing"):
-        tp.register_routing("vlb", direct)
-    assert tp.schedulers("rotor")[-1] == "mine"
+    with pytest.raises(tp.ScenarioError, match="`vlb`: expected a routing that a program has registered"):
+        scenario({"a": tp.Own("vlb")}).run(results=None)
+    assert tp.schedulers("rotor") == ["mine"]
 
 
 def test_runs_are_never_reused(register, tmp_path):

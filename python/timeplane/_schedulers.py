@@ -30,8 +30,7 @@ def _register(plan: str, name: str, algorithm: Any) -> Any:
     if not isinstance(name, str) or not name:
         raise TypeError("the name of an algorithm must be a nonempty string")
     if name in dict(_core.schedulers())[plan]:
-        what = "routing" if plan == "rotor" else f"algorithm of plan.{plan}"
-        raise ValueError(f"`{name}` is a built-in {what}: expected another name")
+        raise ValueError(f"`{name}` is a built-in algorithm of plan.{plan}: expected another name")
     if algorithm is None:
         return lambda algorithm: _register(plan, name, algorithm)
     if not callable(algorithm):
@@ -174,7 +173,7 @@ def unregister_scheduler(name: str) -> None:
 
 def schedulers(plan: str = "tdma") -> list[str]:
     """Names of all algorithms for ``tdma``, ``timeslots``, ``rates``, ``circuits``, ``flyways`` or
-    ``rotor``: built-in ones, then registered ones.
+    ``rotor``: built-in ones, then registered ones. Built-in routings are keys of their own.
     """
     if plan not in _known:
         raise ValueError(f"unknown plan {plan!r}: expected one of {', '.join(_known)}")

@@ -23,8 +23,8 @@ Keys = Mapping[str, Any]
 RACKS, PER_RACK, SWITCHES, RATE, MTU = 108, 6, 6, 10e9, 1500
 HOSTS = RACKS * PER_RACK
 #: A superslice of Opera (us), and the dark time of a switch. The published runs have two topology
-#: files. The period of completion times in their logs is 108 superslices, which tells how long these
-#: are: long enough for the queues of five hops in figure 7, and of seven in figures 8 and 10.
+#: files. The period of completion times in their logs is 108 superslices, which tells how long
+#: these are: long enough for the queues of five hops in figure 7, of seven in figures 8 and 10.
 SLICE, LONG_SLICE, DARK = 98.9, 138.3, "10 us"
 #: Shortest paths between two racks that packets choose from, in the same files.
 PATHS, LONG_PATHS = 1, 5
@@ -185,8 +185,7 @@ def _mixed(loads: Sequence[float]) -> Experiment:
 
 #: A slice (us) fits 20 packets.
 THEORY_SLICE = 24.01
-#: With a dark time, a slice fits 100 packets, of which that takes ten. Under RotorLB, the first packet
-#: of a circuit is one of its host's link late, so short slices would lose more to that.
+#: With a dark time, a slice fits 100 packets, of which that takes ten.
 EVEN_SLICE, EVEN_DARK = 120.01, 12
 #: Backlogs have settled after this time.
 THEORY_WARMUP = "12 ms"

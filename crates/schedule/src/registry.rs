@@ -6,7 +6,7 @@
 
 use crate::circuits::{CircuitAlgorithm, CircuitParameters, CircuitScheduler};
 use crate::flyways::{FlywayPolicy, Policy, Wired};
-use crate::rotor::routing::{RotorRouting, Routings};
+use crate::rotor::routing::Routings;
 use crate::{
     ConflictFree, Normalizer, OwnAlgorithm, OwnError, Parameters, RateNormalizer, RateParameters, Scheduler,
     SlotMetric, SlotOrder, SlotParameters, TimeslotParameters, WeightedRoundRobin,
@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
-use strum::{EnumMessage, IntoStaticStr, VariantArray, VariantNames};
+use strum::{EnumMessage, IntoStaticStr, VariantArray};
 use timeplane_model::{Named, UnknownName};
 
 /// Constructor of an algorithm, for what the plan says and for parameters of the algorithm's own.
@@ -172,7 +172,7 @@ impl Algorithms {
             orders: Registry::beside::<SlotMetric>(),
             rates: Registry::beside::<RateNormalizer>(),
             flyways: Registry::beside::<FlywayPolicy>(),
-            routings: Registry::beside_names("routing", RotorRouting::VARIANTS.to_vec()),
+            routings: Registry::beside_names("routing", vec![]),
         }
     }
 }

@@ -39,6 +39,10 @@ impl Checked {
             nearest: nearest(name, names.iter().copied()),
             allowed: names.iter().map(|n| (*n).to_owned()).collect(),
         };
-        self.error(key, problem, Some(&one_of("expected one of", &names)));
+        let help = match names[..] {
+            [] => format!("no program has registered a {}", known.kind()),
+            _ => one_of("expected one of", &names),
+        };
+        self.error(key, problem, Some(&help));
     }
 }

@@ -8,6 +8,7 @@ use crate::{
     Scenario, Scheme, Topology, Transport, Workload,
 };
 use std::path::Path;
+use strum::VariantNames;
 use timeplane_model::{Buffer, Duration, Forwarding};
 use timeplane_schedule::rotor::RotorError;
 
@@ -127,6 +128,12 @@ impl Checked {
                     }
                 }
                 RotorRouting::Shale { dimensions } => self.count(&at("dimensions"), *dimensions, 1, 14),
+                RotorRouting::Own(own) if known.routings.factory(own).is_ok() => {}
+                RotorRouting::Own(own) if RotorRouting::VARIANTS.contains(&own.name.as_str()) => {
+                    let message = format!("`{}`: expected a routing that a program has registered", own.name);
+                    let help = format!("a built-in one is a key of its own: `routing.{} = ...`", own.name);
+                    self.conflict(&table, &message, Some(&help));
+                }
                 RotorRouting::Own(own) => self.registered(&table, own, &known.routings),
                 RotorRouting::Direct {} | RotorRouting::Vlb { .. } | RotorRouting::RotorLb { .. } => {}
             }

@@ -1,0 +1,107 @@
+"""The study of rotor switches: its arithmetic, its lists of flows and its scenarios."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+import timeplane as tp
+from test_studies import made_as_committed, part
+from timeplane import studies
+from timeplane.__main__ import main
+
+
+@pytest.fixture(scope="module")
+def rotor():
+    found = studies.find("rotor")
+    found.load()
+    return found
+
+
+def test_rotor_networks_of_one_price_are_operas(rotor):
+    a = part(rotor, "arithmetic")
+    clos, expander = a.static_networks(648, 12, 4 / 3)
+    assert clos == a.Static({"fat_tree": {"k": 12, "hosts_per_edge": 9}}, pytest.approx(4 / 3))
+    assert expander == a.Static({"expander": {"hosts": 648, "hosts_per_rack": 5, "uplinks": 7}}, 1.4)
+    # Two tiers of ten ports: 6 hosts and 4 uplinks.
+    clos, expander = a.static_networks(60, 10, 4 / 3, 2)
+    assert clos.topology == {"leaf_spine": {"leaves": 10, "hosts_per_leaf": 6, "spines": 4}} and clos.price == pytest.approx(4 / 3)
+    assert expander.topology["expander"]["uplinks"] == 6 and expander.price == 1.5
+    assert a.hybrid_price(4 / 3, 2, 0.1) == pytest.approx(a.rotor_price(4 / 3) + 0.2)
+    with pytest.raises(ValueError, match="700 hosts: expected"):
+        a.static_networks(700, 12, 4 / 3)
+
+
+def test_rotor_theory_of_small_networks(rotor):
+    a = part(rotor, "arithmetic")
+    # Of two racks, all packets go directly; of three, half of them.
+    assert [a.vlb_permutation(n) for n in (2, 3)] == [1, pytest.approx(2 / 3)]
+    assert [a.shale_throughput(2, h) for h in (1, 2)] == [1, 0.5]
+    # Two racks of one dimension meet in each slice: a packet leaves at once.
+    assert a.shale_slices(2, 1) == (0, 0)
+    # Four racks of two dimensions. From slice 0: the random step in dimension 0 is now or none,
+    # that in dimension 1 is in slice 1 or none, and direct steps end in slice 2 or 3 at the latest.
+    mean, most = a.shale_slices(2, 2)
+    assert most == 3 and 0 < mean < 3
+
+
+def test_rotor_distances_are_shortest_paths(rotor):
+    networkx = pytest.importorskip("networkx")
+    hops, of = part(rotor, "hops"), part(rotor, "experiments").experiments(quick=True)["cells_1"]
+    circuits = hops.circuits(of.scenario(1))
+    racks = circuits.shape[1]
+    assert circuits.shape == (racks, 18, 6) and ((circuits >= -1) & (circuits < racks)).all()
+    found = hops.between_racks(of)
+    for s, uplinks in hops.settled(circuits)[:4]:
+        assert len(uplinks) == 5 and s % 6 not in uplinks
+        graph = networkx.Graph((a, int(b)) for u in uplinks for a, b in enumerate(circuits[s, :, u]) if b >= 0)
+        for a, lengths in networkx.all_pairs_shortest_path_length(graph):
+            assert all(found[s, a, b] == length for b, length in lengths.items())
+
+
+def test_rotor_lists(rotor):
+    w = part(rotor, "workloads")
+    rows = w.across(6, 2, 100, 5)
+    assert len(rows) == 6 * 4 and all(a // 2 != b // 2 for _, a, b, _ in rows)
+    sizes, share = w.points("websearch")
+    assert share.sum() == pytest.approx(1) and share.min() >= 0
+    web = w.poisson(12, 3, "websearch", 0.5, 10e9, 200 * w.MS)
+    assert all(a // 3 != b // 3 and 0 <= b < 12 for _, a, b, _ in web) and {n for *_, n in web} <= set(sizes.astype(int))
+    assert sum(n for *_, n in web) * 8 / (0.2 * 12 * 10e9) == pytest.approx(0.5, rel=0.2)
+    for of in (w.fb2010(12, 5, 50, 0.5, 10e9, 1e9), w.projector(12, 5, "websearch", 0.5, 10e9, 1e9)):
+        assert all(a // 5 != b // 5 for _, a, b, _ in of) and max(b for _, _, b, _ in of) < 60
+        busiest = max(np.bincount([r[i] // 5 for r in of], [r[3] for r in of]).max() for i in (1, 2))
+        assert busiest * 8 / 50e9 / (max(r[0] for r in of) / 1e12) == pytest.approx(0.5, rel=1e-3)
+
+
+def test_rotor_quantiles_have_intervals(rotor):
+    m = part(rotor, "measures")
+    values = np.arange(1.0, 1001.0)
+    half = m.quantile(values, 0.5)
+    assert half.mean == 500.5 and half.low < 475 < 526 < half.high and half.n == 1000
+    # Of a hundred values, the 99th percentile may be any that is above the largest.
+    assert m.quantile(values[:100], 0.99).high == math.inf and math.isnan(m.quantile(values[:0], 0.5).mean)
+
+
+def test_rotor_verdicts_of_narrow_bands(rotor):
+    claims, at = part(rotor, "claims"), studies.scale.Range
+    assert [claims.deviates(at.point(x), 1.0, 0.1) for x in (1.09, 1.2, 0.4)] == ["yes", "in part", "no"]
+    assert claims.deviates(at(1, 0.95, math.inf), 1.0, 0.1) == "undecided"
+    assert [claims.differs(at.point(x), 0.98, 0.01) for x in (0.985, 0.96)] == ["yes", "in part"]
+    assert claims.numbers("clos_ratio") == [1.24, 1.08, 1.10, 1.22, 3.83, 2.21, 1.87, 2.17]
+
+
+def test_rotor_scenarios_are_right(rotor, tmp_path):
+    for experiment in part(rotor, "experiments").experiments(quick=True).values():
+        experiment.write(tmp_path)
+        assert not tp.Scenario.from_dict(experiment.scenario(1), base=tmp_path).validate(), experiment.name
+
+
+def test_figures_of_rotor(rotor, tmp_path, capsys):
+    arguments = ["study", "rotor", "--quick", "--figures", "theory", "--jobs", "1", "--out", str(tmp_path)]
+    assert main(arguments) == 0
+    assert set(re.findall(r"agrees: (.*)", capsys.readouterr().out)) == {"arithmetic", "too short"}
+    assert made_as_committed(tmp_path, rotor)
+    for file in ("figures/theory.png", "tables/shale_2.csv", "tables/compared.csv"):
+        assert (tmp_path / file).stat().st_size > 0

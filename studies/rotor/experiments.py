@@ -145,7 +145,8 @@ SCHEMES_10: Mapping[str, Keys] = {"opera": opera(), "clos": on(CLOS, NDP_STATIC)
 # A shuffle, alone (figure 8) and beside short flows (figure 10).
 
 #: The static networks are measured in these ms. Each host sends to so many others, so that the
-#: first windows of all flows, which nobody has pulled, are over by then, and all flows go on.
+#: first windows of all flows, which nobody has pulled, are over by then, and nearly all flows go
+#: on.
 SATURATED, PEERS = (6, 12), 100
 WEB_LOADS = (0.0001, 0.01, 0.025, 0.05, 0.07, 0.08, 0.09, 0.1)
 #: Web search flows arrive for so long (ms) before the shuffle begins, and the runs end so long

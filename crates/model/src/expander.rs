@@ -8,6 +8,9 @@ use crate::ids::NodeId;
 
 /// Graphs that are drawn before one that is not connected is an error.
 const DRAWS: u64 = 100;
+/// Limit of racks x racks x uplinks, to which the time and the memory for routes are proportional:
+/// 20 s and 1 GB at most.
+const MOST_ROUTES: u64 = 1 << 29;
 
 impl Fabric {
     /// Racks of `per_rack` hosts with `uplinks` wires each to other racks, by a random regular
@@ -19,8 +22,8 @@ impl Fabric {
     /// then those of racks by their lower and their higher rack.
     ///
     /// # Errors
-    /// If a dimension is zero, if the racks are too few for the uplinks or the wires would have an
-    /// odd number of ends, or if no graph that was drawn is connected.
+    /// If a dimension is zero or too large, if the racks are too few for the uplinks or the wires
+    /// would have an odd number of ends, or if no graph that was drawn is connected.
     pub fn expander(
         hosts: u32,
         per_rack: u32,
@@ -46,11 +49,8 @@ impl Fabric {
     }
 }
 
-/// The number of racks of an expander.
-///
-/// # Errors
-/// If no regular graph has such dimensions.
-pub fn expander_racks(hosts: u32, per_rack: u32, uplinks: u32) -> Result<u32, FabricError> {
+/// The number of racks of an expander, or why no regular graph has such dimensions.
+fn expander_racks(hosts: u32, per_rack: u32, uplinks: u32) -> Result<u32, FabricError> {
     for (what, found) in [("hosts", hosts), ("hosts_per_rack", per_rack), ("uplinks", uplinks)] {
         if found == 0 {
             return Err(FabricError::Dimension { what, found: 0, allowed: "at least 1" });
@@ -64,6 +64,9 @@ pub fn expander_racks(hosts: u32, per_rack: u32, uplinks: u32) -> Result<u32, Fa
     if racks % 2 == 1 && uplinks % 2 == 1 {
         return wrong("even, as the number of racks is odd and a wire has two ends");
     }
+    if u64::from(racks).pow(2) * u64::from(uplinks) > MOST_ROUTES {
+        return wrong("fewer, as the square of the number of racks times the uplinks is 2^29 at most");
+    }
     if uplinks == 1 && racks > 2 {
         return wrong("at least 2, as pairs of racks reach no others");
     }
@@ -73,23 +76,52 @@ pub fn expander_racks(hosts: u32, per_rack: u32, uplinks: u32) -> Result<u32, Fa
 /// A random graph without loops and double edges in which each vertex has `degree` edges, sorted.
 ///
 /// Free ends are joined at random as long as that is allowed (Angelika Steger and Nicholas Wormald,
-/// "Generating random regular graphs quickly", 1999); of a dense graph, what it leaves out is
-/// drawn. The degree is less than the number of vertices, and their product is even.
+/// "Generating random regular graphs quickly", 1999). Ends that are left take the places of ends of
+/// random edges, as in Jellyfish. Of a dense graph, what it leaves out is drawn. The degree is less
+/// than the number of vertices, and their product is even.
 fn regular_graph(vertices: u32, degree: u32, seed: u64) -> Vec<(u32, u32)> {
-    let pairs = || (0..vertices).flat_map(|a| (a + 1..vertices).map(move |b| (a, b)));
-    if degree > vertices / 2 {
-        let left_out = regular_graph(vertices, vertices - 1 - degree, seed);
-        return pairs().filter(|pair| left_out.binary_search(pair).is_err()).collect();
-    }
     let mut state = seed;
     let mut below = |n: usize| {
         state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         ((u128::from(mix64(state)) * n as u128) >> 64) as usize
     };
+    let drawn = degree.min(vertices - 1 - degree);
     loop {
-        let mut near: Vec<Vec<u32>> = vec![Vec::new(); vertices as usize];
-        let mut ends: Vec<u32> = (0..vertices).flat_map(|v| (0..degree).map(move |_| v)).collect();
-        // Pairs of what is left may all be joined already; then the graph is drawn again.
+        let mut graph = Graph::new(vertices);
+        let ends = graph.join(drawn, &mut below);
+        if ends.chunks_exact(2).all(|pair| graph.switch(pair[0], pair[1], &mut below)) {
+            let pairs = (0..vertices).flat_map(|a| (a + 1..vertices).map(move |b| (a, b)));
+            return pairs.filter(|&(a, b)| graph.has(a, b) == (drawn == degree)).collect();
+        }
+    }
+}
+
+/// The edges of a graph, as a list and as a matrix.
+struct Graph {
+    vertices: u32,
+    edges: Vec<(u32, u32)>,
+    matrix: Vec<bool>,
+}
+
+impl Graph {
+    fn new(vertices: u32) -> Self {
+        Self { vertices, edges: Vec::new(), matrix: vec![false; vertices as usize * vertices as usize] }
+    }
+
+    fn has(&self, a: u32, b: u32) -> bool {
+        self.matrix[a as usize * self.vertices as usize + b as usize]
+    }
+
+    fn set(&mut self, a: u32, b: u32, is_edge: bool) {
+        for (a, b) in [(a, b), (b, a)] {
+            self.matrix[a as usize * self.vertices as usize + b as usize] = is_edge;
+        }
+    }
+
+    /// Joins `degree` ends of each vertex in random pairs; those that are left, of which no pair was
+    /// allowed for a while.
+    fn join(&mut self, degree: u32, below: &mut impl FnMut(usize) -> usize) -> Vec<u32> {
+        let mut ends: Vec<u32> = (0..self.vertices).flat_map(|v| (0..degree).map(move |_| v)).collect();
         let mut idle = 0;
         while !ends.is_empty() && idle < 50 {
             for i in (1..ends.len()).rev() {
@@ -98,19 +130,36 @@ fn regular_graph(vertices: u32, degree: u32, seed: u64) -> Vec<(u32, u32)> {
             let mut left = Vec::new();
             for pair in ends.chunks_exact(2) {
                 let (a, b) = (pair[0], pair[1]);
-                if a == b || near[a as usize].contains(&b) {
+                if a == b || self.has(a, b) {
                     left.extend([a, b]);
                 } else {
-                    near[a as usize].push(b);
-                    near[b as usize].push(a);
+                    self.set(a, b, true);
+                    self.edges.push((a, b));
                 }
             }
             idle = if left.len() < ends.len() { 0 } else { idle + 1 };
             ends = left;
         }
-        if ends.is_empty() {
-            return pairs().filter(|(a, b)| near[*a as usize].contains(b)).collect();
+        ends
+    }
+
+    /// Replaces a random edge c d by a c and b d. Whether there was one that allows it.
+    fn switch(&mut self, a: u32, b: u32, below: &mut impl FnMut(usize) -> usize) -> bool {
+        for _ in 0..100 * self.edges.len() {
+            let place = below(2 * self.edges.len());
+            let (c, d) = self.edges[place / 2];
+            let (c, d) = if place.is_multiple_of(2) { (c, d) } else { (d, c) };
+            if a == c || b == d || self.has(a, c) || self.has(b, d) {
+                continue;
+            }
+            self.set(c, d, false);
+            self.set(a, c, true);
+            self.set(b, d, true);
+            self.edges[place / 2] = (a, c);
+            self.edges.push((b, d));
+            return true;
         }
+        false
     }
 }
 
@@ -137,6 +186,8 @@ mod tests {
                 assert!(edges.windows(2).all(|e| e[0] < e[1]) && edges.iter().all(|e| e.0 < e.1));
             }
         }
+        // Random pairs alone would hardly ever make this one.
+        assert_eq!(regular_graph(600, 200, 3).len(), 600 * 200 / 2);
         assert_eq!(regular_graph(30, 4, 1), regular_graph(30, 4, 1));
         assert_ne!(regular_graph(30, 4, 1), regular_graph(30, 4, 2));
     }
@@ -181,6 +232,7 @@ mod tests {
             let found = build(hosts, per_rack, uplinks, 0);
             assert!(matches!(found, Err(FabricError::Dimension { .. })), "{hosts} {per_rack} {uplinks}: {found:?}");
         }
+        assert!(matches!(build(4096, 1, 33, 0), Err(FabricError::Dimension { what: "uplinks", .. })));
         // Some of the graphs are two rings of four racks; others are drawn instead.
         assert!((0..20).all(|seed| build(8, 1, 2, seed).is_ok()));
     }

@@ -26,7 +26,6 @@ mod units;
 
 pub use clos::{Clos, ClosError, Layer};
 pub use demand::{Backlog, BacklogEntry, Burst, CoflowBacklog, Demand};
-pub use expander::expander_racks;
 pub use fabric::{
     Buffer, CUT_THROUGH_HEADER, Candidates, Fabric, FabricError, Forwarding, Framing, Link, LinkSpec, Node, Pfc,
     Switch, Utilization,

@@ -235,6 +235,7 @@ fn topologies() {
     to("topology.expander = { hosts = 8, hosts_per_rack = 2, uplinks = 4 }");
     to("topology.expander = { hosts = 10, hosts_per_rack = 2, uplinks = 3 }");
     to("topology.expander = { hosts = 8, hosts_per_rack = 2, uplinks = 1 }");
+    to("topology.expander = { hosts = 4096, hosts_per_rack = 1, uplinks = 480 }");
     to("topology.expander = { hosts = 4000000000, hosts_per_rack = 2, uplinks = 4 }");
     to("topology.leaf_spine = { leaves = 0, hosts_per_leaf = 2, spines = 2 }");
     to("topology.leaf_spine = { leaves = 4000000000, hosts_per_leaf = 4000000000, spines = 2 }");

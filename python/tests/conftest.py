@@ -25,6 +25,20 @@ def shuffle(**changes) -> tp.Scenario:
     return tp.Scenario(**(values | changes))
 
 
+@pytest.fixture
+def register():
+    """Registers an algorithm as ``how`` does, and forgets it at the end."""
+    names = []
+
+    def register(how, name, algorithm):
+        names.append(name)
+        return how(name, algorithm)
+
+    yield register
+    for name in names:
+        tp.unregister_scheduler(name)
+
+
 @pytest.fixture(scope="session")
 def results() -> tp.Results:
     """All runs of the shuffle, in a temporary folder."""

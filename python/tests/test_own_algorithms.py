@@ -12,20 +12,6 @@ HYBRID = tp.Hybrid(tors=4, hosts_per_tor=1, packet_rate="1 Gb/s", dark="mordia",
 CIRCUITS = {"period": "1 ms", "dark": "30 us", "least_open": "130 us"}
 
 
-@pytest.fixture
-def register():
-    """Registers, and forgets at the end."""
-    names = []
-
-    def register(how, name, algorithm):
-        names.append(name)
-        return how(name, algorithm)
-
-    yield register
-    for name in names:
-        tp.unregister_scheduler(name)
-
-
 def scenario(plans, fabric=None, **changes):
     """Schemes with these plans, on the same Poisson traffic."""
     values = {

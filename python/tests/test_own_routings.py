@@ -5,21 +5,6 @@ import pytest
 
 import timeplane as tp
 
-
-@pytest.fixture
-def register():
-    """Registers, and forgets at the end."""
-    names = []
-
-    def register(name, routing):
-        names.append(name)
-        return tp.register_routing(name, routing)
-
-    yield register
-    for name in names:
-        tp.unregister_scheduler(name)
-
-
 ROTOR = tp.Rotor(racks=6, hosts_per_rack=2, switches=2, slice="20 us", dark="1 us")
 
 
@@ -61,7 +46,7 @@ def flows(run):
 
 
 def test_an_own_routing_does_what_the_built_in_does(register):
-    register("mine", direct)
+    register(tp.register_routing, "mine", direct)
     first, second = scenario({"direct": tp.Direct(), "mine": tp.Own("mine")}).run(results=None).runs
     assert len(flows(first)) > 100 and flows(first).equals(flows(second))
 
@@ -81,7 +66,7 @@ def test_a_class_gets_the_slices_and_its_parameters(register):
             waits, links = direct(circuits)
             return np.stack([waits] * self.ways), np.stack([links] * self.ways)
 
-    register("mine", Mine)
+    register(tp.register_routing, "mine", Mine)
     first, second = scenario({"direct": tp.Direct(), "mine": tp.Own({"name": "mine", "ways": 3})}).run(results=None).runs
     assert flows(first).equals(flows(second))
     assert (made[0].slice, made[0].rate) == (pytest.approx(20e-6), 10_000_000_000)
@@ -95,7 +80,7 @@ def test_bulk_and_failures_have_it_too(register):
         asked.append(int((circuits < 0).sum()))
         return direct(circuits)
 
-    register("mine", mine)
+    register(tp.register_routing, "mine", mine)
     def bulk(routing):
         routes = tp.RotorRoutes(routing=tp.Shortest(), bulk=tp.Bulk(above="10 kB", routing=routing))
         return tp.Scheme(transport=tp.Datagrams(), rotor=routes)
@@ -134,19 +119,21 @@ def put(array, value, place=(0, 0, 1)):
         (lambda waits, links: (put(waits, 3), links), "at rack 0 in slice 0, for rack 1: it waits for 3 slices, but a cycle has 3"),
         (lambda waits, links: (put(waits, -1), links), "it waits for -1 slices"),
         (lambda waits, links: (waits, put(links, 2)), "uplink 2 has no circuit in slice"),
-        (lambda waits, links: (waits, put(links, -1)), "no path of at most 255 hops from rack 0 to rack 1"),
+        (lambda waits, links: (waits, put(links, -1)), "packets for rack 1 at rack 0 in slice 0 have no path"),
+        (lambda waits, links: (waits, put(links, -1, (2, 5, 3))), "packets for rack 3 at rack 5 in slice 2 have no path"),
+        (lambda waits, links: (np.stack([waits] * 2), np.stack([links, put(links, -1)])), "in slice 0 have no path"),
         (lambda waits, links: (waits * 0, np.zeros_like(links)), "go round and come back"),
     ],
 )
 def test_wrong_tables_are_refused_before_the_first_run(register, change, message):
-    register("wrong", changed(change))
+    register(tp.register_routing, "wrong", changed(change))
     with pytest.raises(tp.TimeplaneError) as caught:
         scenario({"mine": tp.Own("wrong")}).run(results=None)
     assert message in str(caught.value), caught.value
 
 
 def test_names_and_parameters_are_checked(register):
-    register("mine", direct)
+    register(tp.register_routing, "mine", direct)
     with pytest.raises(tp.ScenarioError, match="unknown routing `mien`, did you mean `mine`"):
         scenario({"a": tp.Own("mien")}).run(results=None)
     with pytest.raises(tp.RunError, match="`mine` does not accept these parameters"):
@@ -157,10 +144,10 @@ def test_names_and_parameters_are_checked(register):
 
 
 def test_runs_are_never_reused(register, tmp_path):
-    register("mine", direct)
+    register(tp.register_routing, "mine", direct)
     case = scenario({"mine": tp.Own("mine")})
     case.run(results=tmp_path)
-    register("mine", lambda circuits: 1 / 0)
+    register(tp.register_routing, "mine", lambda circuits: 1 / 0)
     with pytest.raises(tp.TimeplaneError) as caught:
         case.run(results=tmp_path)
     assert "division by zero" in str(caught.value)

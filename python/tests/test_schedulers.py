@@ -9,20 +9,6 @@ import pytest
 import timeplane as tp
 
 
-@pytest.fixture
-def register():
-    """Registers, and forgets at the end."""
-    names = []
-
-    def register(name, scheduler):
-        names.append(name)
-        return tp.register_scheduler(name, scheduler)
-
-    yield register
-    for name in names:
-        tp.unregister_scheduler(name)
-
-
 def greedy(demand):
     """Fills slots with the largest pairs that fit; pairs count until a slot's bytes have served
     them.
@@ -45,7 +31,7 @@ def slots(name, **more):
 
 
 def test_it_completes_what_the_built_in_completes(make, register):
-    register("greedy", greedy)
+    register(tp.register_scheduler, "greedy", greedy)
     scheme = {"built_in": slots("weighted_round_robin"), "greedy": slots("greedy")}
     results = make(scheme=scheme).run(results=None)
     summary = results.summary.to_polars()
@@ -72,7 +58,7 @@ def test_a_class_is_made_for_every_run(make, register):
             hosts = np.arange(len(demand))
             return [(hosts + k) % len(demand) for k in range(1, len(demand))], timedelta(microseconds=200)
 
-    register("rotation", Rotation)
+    register(tp.register_scheduler, "rotation", Rotation)
     results = make(scheme={"rotation": slots("rotation", guard="10 us")}).run(results=None)
     assert len(made) == 2 and made[0].slot == pytest.approx(300e-6) and made[0].guard == pytest.approx(10e-6)
     assert made[0].round_slots == 32
@@ -101,7 +87,7 @@ def test_durations_come_in_many_forms(make, register):
             opens = [opens] * len(matchings)
         return [*matchings, *rest], [*opens, *more] if len(matchings) else None
 
-    register("mixed", all_shifts)
+    register(tp.register_scheduler, "mixed", all_shifts)
     results = make(scheme={"mixed": slots("mixed")}, seeds=1).run(results=None)
     assert {100_000_000, 200_000_000, 300_000_000} <= set(results.slots["open_ps"].tolist())
 
@@ -124,7 +110,7 @@ def test_durations_come_in_many_forms(make, register):
     ],
 )
 def test_what_is_no_plan_is_refused(make, register, answer, message):
-    register("wrong", lambda demand: answer(len(demand)))
+    register(tp.register_scheduler, "wrong", lambda demand: answer(len(demand)))
     with pytest.raises(tp.RunError, match="the plan of round 1 was refused: scheduler `wrong` failed") as caught:
         make(scheme={"wrong": slots("wrong")}).run(results=None)
     assert message in str(caught.value) and message in str(caught.value.__cause__)
@@ -139,18 +125,18 @@ def test_an_exception_arrives_as_it_was(make, register, tmp_path):
             raise Mine("no idea")
         return [], None
 
-    register("fails", fails)
+    register(tp.register_scheduler, "fails", fails)
     with pytest.raises(tp.RunError, match="no idea") as caught:
         make(scheme={"fails": slots("fails"), "cubic": tp.Scheme(transport=tp.Tcp())}).run(results=tmp_path)
     assert type(caught.value.__cause__) is Mine and caught.value.__cause__.__traceback__ is not None
     # What failed never counts as complete.
-    register("fails", greedy)
+    register(tp.register_scheduler, "fails", greedy)
     assert make(scheme={"fails": slots("fails")}).run(results=tmp_path).is_complete
 
 
 def test_runs_of_a_python_scheduler_are_run_again(make, register, tmp_path):
     rounds = []
-    register("counted", lambda demand: rounds.append(1) or greedy(demand))
+    register(tp.register_scheduler, "counted", lambda demand: rounds.append(1) or greedy(demand))
     scenario = make(scheme={"counted": slots("counted")}, seeds=1)
     scenario.run(results=tmp_path)
     first = len(rounds)

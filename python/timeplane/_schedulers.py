@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Duration = float | str | timedelta
     Plan = tuple[Sequence[ArrayLike], Duration | Sequence[Duration] | None]
 
-#: Number of inputs of an algorithm, by the key of its plan; `rotor` is no plan.
+#: Number of inputs of an algorithm, by the key of its plan, or `rotor` for routings.
 _INPUTS = {"tdma": 1, "timeslots": 1, "rates": 1, "circuits": 2, "flyways": 1, "rotor": 1}
 
 _known: dict[str, dict[str, Any]] = {plan: {} for plan in _INPUTS}
@@ -153,12 +153,11 @@ def register_routing(name: str, routing: Callable[..., Any] | None = None) -> An
     - ``waits[slice, rack, destination]``: slices that it waits, from 0 to one less than a cycle
       has. Several hops may use one slice.
     - ``uplinks[slice, rack, destination]``: the uplink that it takes then, which must have a
-      circuit. -1 stands for no path. What is said of racks and themselves is ignored.
+      circuit; -1 without a path. Entries of a rack for itself are ignored.
 
     Both may have a dimension of ways before the others. A flow takes one of them at random, or
     each packet if the attribute ``per_packet`` is true. A packet keeps its way. A table in which
-    packets go round for ever is refused, and so is one without a path between two racks while all
-    circuits work.
+    packets go round for ever is refused, and so is one without a path while all circuits work.
 
     All else is as for :func:`register_scheduler`.
     """

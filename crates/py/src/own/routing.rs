@@ -31,7 +31,7 @@ impl RoutingParameters {
 pub(super) fn register(all: &mut Routings, name: &str, own: Own) {
     all.register(name, move |of, parameters| {
         let given = RoutingParameters { slice: of.slice.as_secs_f64(), rate: of.rate.as_bps() };
-        let table = HopTable::ask(&own.make(given, parameters)?, &of.schedule)?;
+        let table = HopTable::ask(&own.make(given, parameters)?, &of.schedule, of.whole)?;
         Ok(Box::new(table))
     });
 }
@@ -40,7 +40,7 @@ pub(super) fn register(all: &mut Routings, name: &str, own: Own) {
 #[derive(Clone, Copy)]
 struct Entry {
     wait: u16,
-    /// `None` if there is no path.
+    /// `None` without a path.
     uplink: Option<u8>,
     /// The rack at the other end.
     to: u16,
@@ -56,8 +56,8 @@ struct HopTable {
 }
 
 impl HopTable {
-    /// Asks for a table over these circuits.
-    fn ask(call: &Callable, schedule: &RotorSchedule) -> Result<Self, OwnError> {
+    /// Asks for a table over these circuits. All racks have to be reached if they are `whole`.
+    fn ask(call: &Callable, schedule: &RotorSchedule, whole: bool) -> Result<Self, OwnError> {
         let per_packet = call.flag("per_packet")?;
         call.ask(|object| {
             let answer = object.call1((circuits(object.py(), schedule),))?;
@@ -81,7 +81,7 @@ impl HopTable {
             for (i, (&wait, &uplink)) in waits.iter().zip(&uplinks).enumerate() {
                 table.entries.push(table.entry(i, wait, uplink, schedule).map_err(invalid)?);
             }
-            table.check_ends().map_err(invalid)?;
+            table.check_ends(whole).map_err(invalid)?;
             Ok(table)
         })
     }
@@ -118,11 +118,16 @@ impl HopTable {
         (usize::from(entry.to) != destination).then_some(next)
     }
 
-    /// Refuses tables in which a packet comes back to where it was, again and again.
-    fn check_ends(&self) -> Result<(), String> {
+    /// Refuses tables in which a packet comes back to where it was, again and again, and those
+    /// without a path if circuits are `whole`.
+    fn check_ends(&self, whole: bool) -> Result<(), String> {
         // 0: not seen; otherwise the number of the walk that saw it.
         let mut seen = vec![0u32; self.entries.len()];
         for start in 0..self.entries.len() {
+            let [slice, rack, destination] = self.place(start);
+            if whole && rack != destination && self.entries[start].uplink.is_none() {
+                return Err(format!("packets for rack {destination} at rack {rack} in slice {slice} have no path"));
+            }
             let walk = start as u32 + 1;
             let mut at = Some(start);
             while let Some(i) = at.filter(|&i| seen[i] == 0) {

@@ -181,7 +181,7 @@ impl Rotor {
             let error = RotorError::Table { what: "queues of racks", bytes, most: MOST_TABLE_BYTES };
             return Err(RotorSpecError::from(error).into());
         }
-        let parameters = RoutingParameters { schedule: Arc::clone(&schedule), slice: spec.slice, rate };
+        let parameters = RoutingParameters { schedule: Arc::clone(&schedule), slice: spec.slice, rate, whole: true };
         let routed = |choice: &RotorRouting| {
             let built = choice.build(&parameters, own);
             let routing =
@@ -242,9 +242,14 @@ impl Rotor {
         }
         let is_dead = |rack: u32, uplink: u32| self.dead[(rack * uplinks + uplink) as usize];
         let rest = Arc::new(self.cycle.schedule().without(is_dead));
-        let parameters = RoutingParameters { schedule: rest, slice: self.cycle.timing().slice(), rate: self.rate };
+        let parameters = RoutingParameters {
+            schedule: rest,
+            slice: self.cycle.timing().slice(),
+            rate: self.rate,
+            whole: dead.is_empty(),
+        };
         for routed in self.routed.iter_mut().flatten() {
-            match routed.spec.over_part(&parameters, &self.own) {
+            match routed.spec.build(&parameters, &self.own) {
                 Ok(routing) => routed.routing = routing,
                 Err(e) => self.fault = Some(format!("routing `{}` after a failure: {e}", name_of(&routed.spec))),
             }

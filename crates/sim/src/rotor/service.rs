@@ -113,7 +113,7 @@ impl Rotor {
                 let Position { rack, destination, slice, .. } = position;
                 self.fault = Some(format!(
                     "routing `{}` sends a packet for rack {destination} at rack {rack} in slice {slice} to rack {} over \
-                     uplink {} after {} slices, where there is no such circuit",
+                     uplink {} after {} slices: expected a circuit of the schedule",
                     own.name, hop.rack, hop.uplink, hop.wait
                 ));
                 None
@@ -387,7 +387,7 @@ impl Rotor {
     }
 }
 
-/// Whether so many wire bytes leave over an uplink before its circuit ends, from `at` on.
+/// Whether `wire` bytes that are ready at `at` leave over an uplink before its circuit ends.
 fn fits(link: &LinkState, at: SimTime, hold: Hold, wire: u64) -> bool {
     let begin = at.max(hold.open).max(link.free_at());
     begin.0.saturating_add(link.line_time_of(wire)) <= hold.close.0

@@ -119,7 +119,7 @@ fn what_it_cannot_do_ends_the_run() {
     );
     let astray = error(ROTOR, "own = \"astray\"");
     assert!(astray.starts_with("routing `astray` sends a packet for rack "), "{astray}");
-    assert!(astray.ends_with(" over uplink 7 after 0 slices, where there is no such circuit"), "{astray}");
+    assert!(astray.ends_with(" over uplink 7 after 0 slices: expected a circuit of the schedule"), "{astray}");
     let unknown = error(ROTOR, "own = \"impatent\"");
     assert!(
         unknown.contains("unknown routing `impatent`") && unknown.ends_with("did you mean `impatient`?"),

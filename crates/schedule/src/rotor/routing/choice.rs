@@ -23,6 +23,8 @@ pub struct RoutingParameters {
     pub slice: Duration,
     /// Rate of the circuits.
     pub rate: Rate,
+    /// Whether all circuits work, so that every rack has to be reached.
+    pub whole: bool,
 }
 
 /// Own routings by name.
@@ -122,12 +124,15 @@ impl RotorRouting {
     }
 
     /// Computes the tables of the routing, which may be one of `own`. RotorLB has the tables of
-    /// direct routing, for what racks relay.
+    /// direct routing, for what racks relay. If circuits have failed, racks may not meet.
     ///
     /// # Errors
     /// Fails if a parameter is out of range, if racks never meet that have to, if a table would be
     /// too large, or if a routing of a program fails.
     pub fn build(&self, of: &RoutingParameters, own: &Routings) -> Result<Box<dyn Routing>, RotorError> {
+        if !of.whole {
+            return self.over_part(of, own);
+        }
         match self {
             Self::Direct {} | Self::Vlb { .. } | Self::RotorLb { .. } => of.schedule.check_all_meet()?,
             Self::Shale { dimensions } => return Ok(Box::new(Shale::new(&of.schedule, *dimensions)?)),
@@ -141,13 +146,9 @@ impl RotorRouting {
         self.over_part(of, own)
     }
 
-    /// As [`build`](Self::build), for a schedule that has lost circuits: racks may not meet.
-    ///
-    /// # Errors
-    /// Fails if a parameter is out of range, if a table would be too large, or if a routing of a
-    /// program fails.
-    pub fn over_part(&self, of: &RoutingParameters, own: &Routings) -> Result<Box<dyn Routing>, RotorError> {
-        let RoutingParameters { ref schedule, slice, rate } = *of;
+    /// As [`build`](Self::build), without a check that racks meet.
+    fn over_part(&self, of: &RoutingParameters, own: &Routings) -> Result<Box<dyn Routing>, RotorError> {
+        let RoutingParameters { ref schedule, slice, rate, .. } = *of;
         Ok(match self {
             Self::Direct {} | Self::RotorLb { .. } => Box::new(Direct::new(schedule)?),
             Self::Vlb { spread } => Box::new(Vlb::over_part(schedule, *spread)?),

@@ -188,7 +188,7 @@ impl RotorSpec {
 }
 
 impl BulkSpec {
-    /// Whether a packet is bulk: of a flow of so many bytes, which has sent `age` bytes before it.
+    /// Whether a packet is bulk if its flow has `bytes`, and has sent `age` bytes before it.
     pub fn has(&self, bytes: u64, age: u64) -> bool {
         match self.by {
             BulkBy::Size => bytes > self.above.get() || self.also.is_some_and(|size| bytes == size.get()),

@@ -22,7 +22,7 @@ use indexmap::IndexMap;
 use std::path::Path;
 use std::sync::Arc;
 use timeplane_assembly::{AssemblyError, Site, assemble};
-use timeplane_model::{Bytes, Duration, Fabric, FabricError};
+use timeplane_model::{Duration, Fabric, FabricError};
 use timeplane_protocol::ACKNOWLEDGEMENTS;
 use timeplane_results::{
     ControlRow, Distribution, DropRow, LatencyRow, LinkRow, Recorder, ResultsError, RttRow, RunFacts, RunSummary,
@@ -278,9 +278,9 @@ impl Setup<'_> {
         let (Topology::Rotor(spec), Some(rotor)) = (&self.scenario.fabric.topology, &self.scheme.rotor) else {
             return None;
         };
-        let bulk = rotor.bulk.as_ref().filter(|b| b.routing.is_granted()).map(|b| (b.above, b.also));
-        let (above, also) = if rotor.routing.is_granted() { (Bytes::ZERO, None) } else { bulk? };
-        Some(GrantedFlows { above, also, per_rack: spec.hosts_per_rack })
+        let bulk = rotor.bulk.as_ref().filter(|b| b.routing.is_granted()).cloned();
+        let is_any = rotor.routing.is_granted() || bulk.is_some();
+        is_any.then_some(GrantedFlows { bulk, per_rack: spec.hosts_per_rack })
     }
 
     /// Whether gates decide what hosts send. Flyways open no gates.

@@ -218,7 +218,7 @@ impl Network {
     pub(super) fn keeps_flow(&mut self, now: SimTime, host: u32, destination: u32, key: u32, ends: &Endpoints) -> bool {
         let Some(rotor) = &mut self.rotor else { return false };
         let flow = ends.flows.get(key);
-        if !ends.config().granted.is_some_and(|g| g.has(host, destination, flow.bytes)) {
+        if !ends.config().granted.as_ref().is_some_and(|g| g.has(host, destination, flow.bytes)) {
             return false;
         }
         let packets = flow.sender.unsent().div_ceil(u64::from(self.mtu - DATAGRAM_HEADER));

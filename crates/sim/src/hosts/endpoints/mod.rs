@@ -29,7 +29,7 @@ use crate::record::ledger::Ledger;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use timeplane_model::{Backlog, Bytes, Duration, Fabric, HostId, Time, flow_hash, mix64};
-use timeplane_scenario::PacketMix;
+use timeplane_scenario::{BulkSpec, PacketMix};
 use timeplane_transport::ndp::{NDP_HEADER, NdpConfig, Spray};
 use timeplane_transport::{RawConfig, RawReceiver, RawSender, Receiver, RepairReport, Sender, Steering, TcpConfig};
 use timeplane_workload::{FlowArrival, IdealPath, PacketSizer};
@@ -195,12 +195,10 @@ pub struct Config {
 }
 
 /// Flows from rack to rack that are datagrams and wait for grants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct GrantedFlows {
-    /// Flows of more bytes.
-    pub above: Bytes,
-    /// Flows of exactly so many bytes.
-    pub also: Option<Bytes>,
+    /// Flows of this bulk; all flows if there is none.
+    pub bulk: Option<BulkSpec>,
     /// Hosts in each rack.
     pub per_rack: u32,
 }
@@ -208,8 +206,8 @@ pub struct GrantedFlows {
 impl GrantedFlows {
     /// Whether a flow is one of them.
     pub fn has(&self, source: u32, destination: u32, bytes: u64) -> bool {
-        let is_bulk = bytes > self.above.get() || self.also.is_some_and(|size| bytes == size.get());
-        is_bulk && source / self.per_rack != destination / self.per_rack
+        self.bulk.as_ref().is_none_or(|bulk| bulk.has(bytes, 0))
+            && source / self.per_rack != destination / self.per_rack
     }
 }
 
@@ -464,7 +462,7 @@ impl Endpoints {
     /// Both ends of a flow's transport.
     fn transports(&self, number: u32, arrival: &FlowArrival) -> (SenderTransport, Option<ReceiverTransport>) {
         let bytes = arrival.bytes.get();
-        if self.config.granted.is_some_and(|g| g.has(arrival.source.0, arrival.destination.0, bytes)) {
+        if self.config.granted.as_ref().is_some_and(|g| g.has(arrival.source.0, arrival.destination.0, bytes)) {
             let segmentation = self.segmentation(self.packet_seed(number));
             return (SenderTransport::Datagrams { unsent: bytes, segmentation, fragment: 0 }, None);
         }

@@ -158,5 +158,28 @@ rotor.routing.ucmp = { hops = 3, alpha = 0.7, buckets = ["1 kB", "10 kB"] }
 [scheme.shale]
 transport.datagrams = {}
 rotor.routing.shale.dimensions = 3
+[scheme.mine]
+transport.datagrams = {}
+rotor.routing.own = { name = "mine", depth = 3 }
+"#,
+    r#"
+[fabric]
+topology.fat_tree = { k = 4, hosts_per_edge = 2 }
+rate = "10 Gb/s"
+[workload.poisson]
+load = 0.3
+sizes.cdf_points = "datamining"
+[window]
+measure = "1 ms"
+[scheme.clos]
+transport.ndp = {}
+[scheme.expander]
+transport.datagrams = {}
+fabric.topology.expander = { hosts = 16, hosts_per_rack = 3, uplinks = 3, seed = 5 }
+[scheme.opera]
+transport.ndp = {}
+rotor.routing.shortest = {}
+rotor.bulk = { above = "15 MB", also = "20 kB", routing.rotor_lb = { relay = false } }
+fabric.topology.rotor = { racks = 8, hosts_per_rack = 2, switches = 2, slice = "50 us" }
 "#,
 ];

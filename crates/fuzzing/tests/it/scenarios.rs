@@ -15,7 +15,8 @@ use timeplane_fuzzing::{Fault, Format, Outcome, Subject, Target};
 use timeplane_model::Duration;
 use timeplane_results::Recorder;
 use timeplane_scenario::{Loaded, Problem, ScenarioError, Window, split_override};
-use timeplane_schedule::Algorithms;
+use timeplane_schedule::rotor::routing::Direct;
+use timeplane_schedule::{Algorithms, OwnError};
 use timeplane_sim::memory;
 use timeplane_sim::run::{RunSpec, prepare};
 use timeplane_workload::Source;
@@ -77,13 +78,23 @@ fn is_prepared(number: u64) -> bool {
     number <= ALL_STEPS || number.is_multiple_of(8)
 }
 
+/// The built-in algorithms, and the routing that a seed names.
+fn algorithms() -> Algorithms {
+    let mut algorithms = Algorithms::built_in();
+    algorithms.routings.register("mine", |of, _| match Direct::new(&of.schedule) {
+        Ok(direct) => Ok(Box::new(direct)),
+        Err(e) => Err(OwnError::Failed(said(e))),
+    });
+    algorithms
+}
+
 /// All that is done before a run.
 fn all_steps(loaded: Result<Loaded, ScenarioError>, prepared: bool) -> Result<Outcome, Fault> {
     let loaded = match loaded {
         Ok(loaded) => loaded,
         Err(e) => return Ok(refused(&e)),
     };
-    let algorithms = Algorithms::built_in();
+    let algorithms = algorithms();
     if let Err(e) = checks::scenario(&loaded, &algorithms) {
         return Ok(match &e {
             checks::Refusal::Scenario(e) => refused(e),

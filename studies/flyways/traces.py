@@ -10,6 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
+from timeplane.studies import read_coflows
+
 DATA = Path(__file__).resolve().parents[2] / "data"
 
 Matrices = Sequence[np.ndarray]
@@ -57,18 +59,12 @@ def coflows() -> list[tuple[float, np.ndarray]]:
     reducer's MB are divided equally among the mappers.
     """
     found = []
-    for line in (DATA / "coflow" / "fb2010.txt").read_text(encoding="utf-8").splitlines():
-        fields = line.split("\t")
-        if len(fields) < 5:
-            continue
-        mappers, reducers = fields[4].split("#")
-        senders = [int(rack) for rack in mappers.split(",")]
+    for start, senders, parts in read_coflows(DATA / "coflow" / "fb2010.txt"):
         matrix = np.zeros((150, 150))
-        for reducer in reducers.split(","):
-            rack, megabytes = reducer.split(":")
-            np.add.at(matrix, (senders, int(rack)), float(megabytes) / len(senders))
+        for rack, megabytes in parts:
+            np.add.at(matrix, (senders, rack), megabytes / len(senders))
         np.fill_diagonal(matrix, 0)
-        found.append((float(fields[1]) / 1000, matrix))
+        found.append((start, matrix))
     return found
 
 

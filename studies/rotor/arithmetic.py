@@ -20,21 +20,21 @@ class Static:
 
 
 def rotor_price(alpha: float, uplinks: float = 1.0) -> float:
-    """Price of a rotor network with so many uplinks for each host. A rotor port, with its
-    transceiver, costs ``alpha`` ports of packet switches.
+    """Price of a rotor network with ``uplinks`` for each host. A rotor port, with its transceiver,
+    costs ``alpha`` ports of packet switches.
     """
     return alpha * uplinks
 
 
 def clos_price(tiers: int, hosts: int, uplinks: int) -> float:
-    """Price of a folded Clos of so many tiers, with so many hosts and uplinks at each edge switch:
-    two ports for each wire between two tiers.
+    """Price of a folded Clos, whose edge switches have these hosts and uplinks: two ports for each
+    wire between two tiers.
     """
     return 2 * (tiers - 1) * uplinks / hosts
 
 
 def expander_price(hosts: int, uplinks: int) -> float:
-    """Price of an expander with so many hosts and uplinks in each rack."""
+    """Price of an expander, whose racks have these hosts and uplinks."""
     return uplinks / hosts
 
 

@@ -65,7 +65,7 @@ def deviates(of: Range, value: float, by: float) -> str:
 
 
 def differs(of: Range, value: float, by: float) -> str:
-    """The verdict of a number that may differ by so much from the paper's."""
+    """The verdict of a number that may differ from the paper's by ``by``."""
     return within(of, value, value - by, value + by)
 
 

@@ -38,7 +38,7 @@ NDP_EXPANDER_SHUFFLE: Keys = {"ndp": {"window": 40, "queue": 45}}
 #: Flows of more bytes wait for circuits, and so do all flows of the shuffle. Its 100 kB are 70
 #: packets in Opera's simulator, which have 1436 B of payload there, and 1472 B here.
 BULK, BULK_BESIDE_WEB, SHUFFLE = "15 MB", "30 MB", 70 * 1472
-#: A port of a rotor switch costs so many ports of a packet switch (Opera, appendix A).
+#: Ports of a packet switch that cost as much as a port of a rotor switch (Opera, appendix A).
 ALPHA = 4 / 3
 #: Classes of sizes: names and the bytes of their ends.
 CLASSES: Mapping[str, tuple[float, float]] = {
@@ -144,7 +144,7 @@ SCHEMES_10: Mapping[str, Keys] = {"opera": opera(), "clos": on(CLOS, NDP_STATIC)
 
 # A shuffle, alone (figure 8) and beside short flows (figure 10).
 
-#: The static networks are measured in these ms. Each host sends to so many others, so that the
+#: The static networks are measured in these ms. Each host sends to this many others, so that the
 #: first windows of all flows, which nobody has pulled, are over by then, and nearly all flows go
 #: on.
 SATURATED, PEERS = (6, 12), 100
@@ -248,7 +248,7 @@ def _shale(dimensions: int, window: str, offered: Sequence[float] = OFFERED) -> 
 DEMAND_RACKS, DEMAND_PER_RACK, DEMAND_TIERS = 12, 5, 2
 DEMAND_HOSTS, DEMAND_K = DEMAND_RACKS * DEMAND_PER_RACK, 2 * DEMAND_PER_RACK
 DEMAND_LOADS = (0.2, 0.5, 0.8)
-#: Coflows of at most so many flows; and bytes in all.
+#: Most flows of a coflow, and bytes of all.
 COFLOW_FLOWS, DEMAND_BYTES = 50, 1.5e9
 #: Rate of REACToR's packet switch as a share of the hosts' rate.
 PACKETS = 0.1

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from timeplane.studies import read_coflows
+
 Row = tuple[int, int, int, int]
 DATA = Path(__file__).resolve().parents[2] / "data"
 NS, MS, S = 10**3, 10**9, 10**12
@@ -18,8 +20,8 @@ def across(hosts: int, per_rack: int, size: int, at: int) -> list[Row]:
 
 
 def some(hosts: int, per_rack: int, peers: int, size: int) -> list[Row]:
-    """A part of a shuffle: from each host to so many hosts of other racks, evenly spread, all at
-    once. Each host also receives from so many.
+    """A part of a shuffle: from each host to ``peers`` hosts of other racks, evenly spread, all at
+    once. Each host also receives from as many.
     """
     away = [per_rack + k * (hosts - 2 * per_rack) // peers for k in range(peers)]
     return [(0, host, (host + by) % hosts, size) for host in range(hosts) for by in away]
@@ -49,20 +51,14 @@ def poisson(hosts: int, per_rack: int, name: str, load: float, rate: float, unti
 
 @cache
 def coflows(most: int) -> list[tuple[float, list[tuple[int, int, float]]]]:
-    """FB2010's coflows of at most so many flows: start in seconds; mapper, reducer and bytes of each
+    """FB2010's coflows of at most ``most`` flows: start in seconds; mapper, reducer and bytes of each
     flow between 150 racks.
     """
     found = []
-    for line in (DATA / "coflow" / "fb2010.txt").read_text(encoding="utf-8").splitlines():
-        fields = line.split("\t")
-        if len(fields) < 5:
-            continue
-        mappers, reducers = fields[4].split("#")
-        senders = [int(rack) for rack in mappers.split(",")]
-        parts = [(int(rack), float(size)) for rack, size in (reducer.split(":") for reducer in reducers.split(","))]
-        flows = [(a, b, size * 1e6 / len(senders)) for b, size in parts for a in senders if a != b]
+    for start, senders, parts in read_coflows(DATA / "coflow" / "fb2010.txt"):
+        flows = [(a, b, megabytes * 1e6 / len(senders)) for b, megabytes in parts for a in senders if a != b]
         if 0 < len(flows) <= most:
-            found.append((float(fields[1]) / 1000, flows))
+            found.append((start, flows))
     return found
 
 

@@ -22,7 +22,7 @@ from timeplane.studies._find import Study, find, places, studies
 from timeplane.studies._outcome import Experiment, Outcome, Summary, by_run, simulate
 from timeplane.studies._run import Options, base_scenario, reproduce, run
 from timeplane.studies._statistics import Difference, Estimate, difference, estimate, jain
-from timeplane.studies._tables import digits, read_table, row, table, write_csv, write_flows
+from timeplane.studies._tables import digits, read_coflows, read_table, row, table, write_csv, write_flows
 
 __all__ = [
     "Claims",
@@ -44,6 +44,7 @@ __all__ = [
     "main",
     "places",
     "published",
+    "read_coflows",
     "read_table",
     "reproduce",
     "row",

@@ -93,3 +93,17 @@ def write_csv(path: Path, rows: Iterable[Sequence[Any]]) -> None:
 def write_flows(path: Path, rows: Iterable[tuple[int, int, int, int]]) -> None:
     """Write a sorted list of flows for a scenario: start (ps), source, destination, bytes."""
     write_csv(path, [("start_ps", "source", "destination", "size_bytes"), *sorted(rows)])
+
+
+def read_coflows(path: Path) -> Iterator[tuple[float, list[int], list[tuple[int, float]]]]:
+    """The coflows of a file of coflow-benchmark, such as FB2010: start in seconds, racks of the
+    mappers, and rack and MB of each reducer. Its MB come in equal parts from all mappers.
+    """
+    for line in path.read_text(encoding="utf-8").splitlines():
+        fields = line.split("\t")
+        if len(fields) < 5:
+            continue
+        mappers, reducers = fields[4].split("#")
+        parts = [reducer.split(":") for reducer in reducers.split(",")]
+        senders = [int(rack) for rack in mappers.split(",")]
+        yield float(fields[1]) / 1000, senders, [(int(rack), float(megabytes)) for rack, megabytes in parts]

@@ -60,6 +60,19 @@ def test_rotor_distances_are_shortest_paths(rotor):
             assert all(found[s, a, b] == length for b, length in lengths.items())
 
 
+@pytest.mark.parametrize("topology", [tp.Expander(hosts=12, hosts_per_rack=2, uplinks=2), tp.FatTree(k=4, hosts_per_edge=2)])
+def test_rotor_wires_of_static_networks_are_shortest_paths(rotor, make, topology):
+    networkx = pytest.importorskip("networkx")
+    fabric = tp.Fabric(topology=topology, rate="10 Gb/s")
+    run = make(fabric=fabric, scheme={"ndp": tp.Scheme(transport=tp.Ndp())}, seeds=1).run(results=None).runs[0]
+    graph = networkx.Graph(zip(run.links["from"].tolist(), run.links["to"].tolist(), strict=True))
+    hosts = run.flows["source"].astype(int).max() + 1
+    pairs = np.array([(a, b) for a in range(hosts) for b in range(hosts) if a != b]).T
+    found = part(rotor, "hops").wires(run, hosts, pairs)
+    for a, b, wires in zip(*pairs, found, strict=True):
+        assert wires == networkx.shortest_path_length(graph, int(a), int(b)), (a, b)
+
+
 def test_rotor_lists(rotor):
     w = part(rotor, "workloads")
     rows = w.across(6, 2, 100, 5)

@@ -50,26 +50,44 @@ def settled(of: NDArray[np.int64]) -> list[tuple[int, list[int]]]:
     return [(s, [u for u in range(of.shape[2]) if not changes[s, u]]) for s in range(len(of))]
 
 
+def shortest(near: NDArray[np.bool_]) -> NDArray[np.int8]:
+    """Hops of shortest paths in a graph; -1 without a path."""
+    reached = np.eye(len(near), dtype=bool)
+    found = np.where(reached, 0, -1).astype(np.int8)
+    for hops in range(1, len(near)):
+        further = (reached.astype(np.int32) @ near > 0) & ~reached
+        if not further.any():
+            break
+        found[further] = hops
+        reached |= further
+    return found
+
+
 def distances(of: NDArray[np.int64]) -> NDArray[np.int8]:
     """Hops of shortest paths over the settled circuits of each slice, by (slice, rack, rack); -1
     without a path.
     """
     slices, racks, _ = of.shape
-    found = np.full((slices, racks, racks), -1, dtype=np.int8)
+    found = np.empty((slices, racks, racks), dtype=np.int8)
     for s, uplinks in settled(of):
         near = np.zeros((racks, racks), dtype=bool)
         for u in uplinks:
             rack = np.flatnonzero(of[s, :, u] >= 0)
             near[rack, of[s, rack, u]] = True
-        reached = np.eye(racks, dtype=bool)
-        found[s][reached] = 0
-        for hops in range(1, racks):
-            further = (reached.astype(np.int32) @ near > 0) & ~reached
-            if not further.any():
-                break
-            found[s][further] = hops
-            reached |= further
+        found[s] = shortest(near)
     return found
+
+
+def wires(run: tp.Run, hosts: int, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Wires of shortest paths between pairs of the hosts of a static network."""
+    ends = np.stack([run.links[name].astype(np.int64) for name in ("from", "to")])
+    first = ends[0] < hosts
+    switch = np.zeros(hosts, dtype=np.int64)
+    switch[ends[0, first]] = ends[1, first] - hosts
+    among = ends[:, (ends >= hosts).all(axis=0)] - hosts
+    near = np.zeros((among.max() + 1,) * 2, dtype=bool)
+    near[among[0], among[1]] = True
+    return 2 + shortest(near)[*switch[pairs]].astype(np.int64)
 
 
 _known: dict[str, NDArray[np.int8]] = {}

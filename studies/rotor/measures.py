@@ -12,7 +12,7 @@ import timeplane as tp
 from timeplane.studies import Summary
 
 from .experiments import CLASSES, HOSTS, MTU, PER_RACK, RATE, SATURATED, SHUFFLE, SLICE, THEORY_SLICE
-from .hops import between_racks
+from .hops import between_racks, wires
 
 if TYPE_CHECKING:
     from .study import Outcome
@@ -24,8 +24,8 @@ SHARES = (50, 99)
 Z = 1.96
 #: Payload of full packets of datagrams and of NDP.
 PAYLOAD = 1472
-#: ns of a wire, and of 64 B on it at 10 Gb/s; mean hops between racks of the expander.
-WIRE, ACKNOWLEDGEMENT, EXPANDER_HOPS = 250, 51.2, 2.69
+#: ns of a wire, and of 64 B on it at 10 Gb/s.
+WIRE, ACKNOWLEDGEMENT = 250, 51.2
 #: Largest of the short flows of a demand, and smallest of the large ones.
 SHORT, LARGE = 100e3, 1e6
 
@@ -56,28 +56,27 @@ def _flows(run: tp.Run) -> dict[str, np.ndarray]:
     return of
 
 
-def _acknowledged(outcome: Outcome, scheme: str, of: Mapping[str, np.ndarray]) -> np.ndarray:
+def _acknowledged(outcome: Outcome, run: tp.Run, of: Mapping[str, np.ndarray]) -> np.ndarray:
     """Completion times (ms) as the published simulator counts those of NDP: they end when the sender
     has the last acknowledgement. Its wires of hosts have no delay, and those of Opera are left out.
     """
-    if scheme == "rotor_lb":
+    if run.scheme_name == "rotor_lb":
         return of["fct"]
-    if scheme == "opera":
+    pairs = np.stack([of["destination"], of["source"]]).astype(np.int64)
+    if run.scheme_name == "opera":
         distance, times = between_racks(outcome.experiment), np.where(np.isinf(of["fct"]), 0, of["start_ps"] + of["fct_ps"])
         slices = (times / US / SLICE).astype(int) % len(distance)
-        racks = [(of[end] // PER_RACK).astype(int) for end in ("destination", "source")]
         # Two wires and a rotor switch take 500 ns.
-        hops = distance[slices, racks[0], racks[1]].astype(float)
+        hops = distance[slices, *pairs // PER_RACK].astype(float)
         return of["fct"] + (hops * 500 - 2 * WIRE + (hops + 2) * ACKNOWLEDGEMENT) / 1e6
-    wires = {"clos": 6.0, "expander": 2 + EXPANDER_HOPS}[scheme]
-    return of["fct"] + wires * (WIRE + ACKNOWLEDGEMENT) / 1e6
+    return of["fct"] + wires(run, HOSTS, pairs) * (WIRE + ACKNOWLEDGEMENT) / 1e6
 
 
 def cells(outcome: Outcome, x: float, run: tp.Run, row: Row) -> None:
     """Completion times (ms) by size of the flows between racks."""
     of = _flows(run)
     across = of["source"] // PER_RACK != of["destination"] // PER_RACK
-    times = _acknowledged(outcome, run.scheme_name, of)
+    times = _acknowledged(outcome, run, of)
     for name, (low, high) in CLASSES.items():
         fct = times[across & (of["size_bytes"] >= low) & (of["size_bytes"] < high)]
         for share in SHARES:

@@ -58,7 +58,7 @@ pub use radio::{
     Access, AirQueue, HandoverSpec, InOutage, Interference, LinkTraceSpec, NoRate, OwnRadio, QueuedSpec, RadioLink,
     RadioSpec,
 };
-pub use rotor::{BulkBy, BulkSpec, Late, Matchings, RotorRoutingSpec, RotorSpec, RotorSpecError};
+pub use rotor::{BulkBy, BulkSpec, Matchings, RotorRoutingSpec, RotorSpec, RotorSpecError};
 pub use scheme::{
     BackgroundSpec, CircuitDemand, CircuitsSpec, Discipline, Ecmp, FlowOrder, Nic, PlanSpec, RatesSpec, Raw,
     ReceiveSpec, Scheme, TdmaSpec, TimeslotsSpec, Transport,
@@ -71,7 +71,7 @@ pub use timeplane_protocol::{PredictedConfig, ProactiveConfig, ProxyPolicy, Rate
 pub use timeplane_radio::{AckPath, AntennaName, MacName, RoomName};
 pub use timeplane_schedule::circuits::{CircuitAlgorithm, Retune};
 pub use timeplane_schedule::flyways::FlywayPolicy;
-pub use timeplane_schedule::rotor::{Stepping, routing::RotorRouting};
+pub use timeplane_schedule::rotor::{Late, Stepping, routing::RotorRouting};
 pub use timeplane_schedule::{
     Algorithm, Algorithms, OwnAlgorithm, PathColoring, RateNormalizer, SlotFill, SlotMetric, TdmaScheduler,
 };

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use timeplane_model::{Bytes, Duration};
 use timeplane_schedule::rotor::routing::RotorRouting;
 use timeplane_schedule::rotor::{
-    RotorError, RotorSchedule, RotorTiming, ScheduleFileError, Stepping, matchings, parse_schedule,
+    Late, RotorError, RotorSchedule, RotorTiming, ScheduleFileError, Stepping, matchings, parse_schedule,
 };
 
 /// Racks whose uplinks lead to rotor switches (RotorNet, SIGCOMM 2017; Opera, NSDI 2020).
@@ -117,19 +117,6 @@ pub enum BulkBy {
     Size,
     /// What it has sent before a packet, so that large flows begin as small ones.
     Age,
-}
-
-/// What happens to packets whose circuit ends before they have left.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Late {
-    /// They ask for a new route.
-    #[default]
-    Reroute,
-    /// They stay in their queue until the same circuit comes again.
-    Bounce,
-    /// They are lost.
-    Lose,
 }
 
 /// An error of the schedule of rotor switches.

@@ -4,12 +4,13 @@
 //! slice of time a switch shows a matching of the racks. After a cycle of slices all of them
 //! repeat, whatever the demand. A [`RotorSchedule`] is such a cycle. [`matchings`] generates the
 //! matchings, and [`parse_schedule`] reads them from a file. Switches step together (RotorNet) or
-//! one after the other (Opera), see [`Stepping`]. [`routing`] sends packets over the circuits, and
-//! [`lb`] is RotorLB.
+//! one after the other (Opera), see [`Stepping`]. A [`Cycle`] is a schedule in time. [`routing`]
+//! sends packets over the circuits, and [`lb`] is RotorLB.
 //!
-//! Racks, uplinks and slices are numbered from 0. Nothing here depends on a clock. The same
-//! arguments and the same seed give the same schedule on every machine.
+//! Racks, uplinks and slices are numbered from 0. Nothing here reads a clock. The same arguments
+//! and the same seed give the same schedule on every machine.
 
+mod cycle;
 mod error;
 mod file;
 pub mod lb;
@@ -19,8 +20,9 @@ pub mod routing;
 mod schedule;
 mod timing;
 
+pub use cycle::{Cycle, Hold};
 pub use error::{MOST_RACKS, MOST_SLICES, MOST_TABLE_BYTES, MOST_UPLINKS, RotorError};
 pub use file::{ScheduleFileError, parse_schedule};
 pub use matchings::RackMatching;
 pub use schedule::{RotorSchedule, Stepping};
-pub use timing::RotorTiming;
+pub use timing::{Late, RotorTiming};

@@ -4,7 +4,22 @@
 //! rest of that slice, and for the whole of a slice in which the matching stays.
 
 use super::error::RotorError;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use timeplane_model::Duration;
+
+/// What happens to packets whose circuit ends before they have left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Late {
+    /// They ask for a new route.
+    #[default]
+    Reroute,
+    /// They stay in their queue until the same circuit comes again.
+    Bounce,
+    /// They are lost.
+    Lose,
+}
 
 /// Length of slices and dark times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

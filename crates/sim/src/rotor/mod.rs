@@ -22,9 +22,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use timeplane_model::{Bytes, Duration, Fabric, LinkId, Rate};
-use timeplane_scenario::{BulkSpec, FabricSpec, Late, RotorRouting, RotorRoutingSpec, RotorSpec, RotorSpecError};
+use timeplane_scenario::{BulkSpec, FabricSpec, RotorRouting, RotorRoutingSpec, RotorSpec, RotorSpecError};
 use timeplane_schedule::rotor::routing::{Routing, RoutingParameters, Routings, Spread};
-use timeplane_schedule::rotor::{MOST_TABLE_BYTES, RotorError, RotorSchedule};
+use timeplane_schedule::rotor::{Late, MOST_TABLE_BYTES, RotorError, RotorSchedule};
 
 /// [`Packet::path`](crate::network::packet::Packet::path) of a packet that its rack keeps for the
 /// next circuit to its destination, under RotorLB. Granted packets have their uplink plus one.

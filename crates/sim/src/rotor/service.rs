@@ -14,7 +14,7 @@ use crate::rotor::grants::{Granted, Lines};
 use crate::rotor::queues::{BULK, CLASSES, DATA, HEADERS, LATER, QueueId};
 use crate::rotor::{RELAYED, Rotor};
 use timeplane_model::{Bytes, Duration, mix64};
-use timeplane_scenario::Late;
+use timeplane_schedule::rotor::Late;
 use timeplane_schedule::rotor::routing::{Hop, Position};
 
 /// What an uplink does when it is served.

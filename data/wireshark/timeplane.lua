@@ -28,7 +28,7 @@ local NUMBERS = {
 }
 local TRIGGERS = { [0] = "at a time", [1] = "by a signal", [2] = "never", [3] = "at a time of 8 bytes" }
 local MEDIA = { [0] = "fabric", [1] = "path", [2] = "link" }
-local DATA_KINDS = { [1] = "Stream", [2] = "Repair", [3] = "Packet" }
+local DATA_KINDS = { [1] = "Stream", [2] = "Repair", [3] = "Packet", [4] = "Hop" }
 
 -- Fields by name, without "timeplane.".
 local fields, list = {}, {}
@@ -166,6 +166,13 @@ field("data.sealed", u8, "Sealed", DEC)
 field("data.offset", u64, "Offset", DEC)
 field("data.length", u64, "Length of the stream", DEC)
 field("data.tag", ProtoField.bytes, "Tag")
+field("hop.from", u16, "From the rack", DEC)
+field("hop.to", u16, "To the rack", DEC)
+field("hop.next", u16, "Rack at the other end", DEC)
+field("hop.progress", u16, "Progress", DEC)
+field("hop.flow", u32, "Flow", DEC)
+field("hop.offset", u64, "Offset", DEC)
+field("hop.hops", u16, "Hops", DEC)
 field("repair.contiguous", u64, "Everything below has come", DEC)
 field("repair.gap_begin", u64, "Gap from", DEC)
 field("repair.gap_end", u64, "Gap to", DEC)
@@ -536,7 +543,30 @@ end
 
 -- Data frames of live agents.
 local data = Proto("timeplane_data", "timeplane data")
+-- A datagram from rack to rack over a rotor switch.
+local function hop(buffer, pinfo, tree)
+    pinfo.cols.protocol = "timeplane"
+    local told = "Hop to rack " .. buffer(10, 2):uint() .. ": " .. buffer(4, 2):uint() .. " B of flow "
+        .. buffer(14, 4):uint() .. " from rack " .. buffer(6, 2):uint() .. " to " .. buffer(8, 2):uint()
+    pinfo.cols.info = told
+    local t = tree:add(timeplane, buffer(0, 28), "timeplane, " .. told)
+    local r = Reader.new(buffer)
+    r:add(t, "data.version", 1)
+    r:add(t, "data.kind", 1)
+    r:add(t, "data.class", 2)
+    r:add(t, "data.payload", 2)
+    r:add(t, "hop.from", 2)
+    r:add(t, "hop.to", 2)
+    r:add(t, "hop.next", 2)
+    r:add(t, "hop.progress", 2)
+    r:add(t, "hop.flow", 4)
+    r:add(t, "hop.offset", 8)
+    r:add(t, "hop.hops", 2)
+    return buffer:len()
+end
+
 function data.dissector(buffer, pinfo, tree)
+    if buffer:len() >= 28 and buffer(1, 1):uint() == 4 then return hop(buffer, pinfo, tree) end
     if buffer:len() < 38 then return 0 end
     local kind, payload = buffer(1, 1):uint(), buffer(4, 2):uint()
     pinfo.cols.protocol = "timeplane"

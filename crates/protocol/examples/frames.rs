@@ -12,8 +12,8 @@ use timeplane_model::{
 };
 use timeplane_protocol::wire::{
     Circuit, ClassNames, Configuration, Control, DataHeader, DataKind, Endpoint, EpsShare, ExtendedPfcFrame, Heartbeat,
-    HostPeriod, HostSecret, MacAddress, PORT, PauseFrame, PeriodSchedule, PfcClass, PfcFrame, Quanta, SignalEncoding,
-    SignalEtherType, SignalKey, UNGATED, UdpFrame, Via, encode_repair,
+    HopHeader, HostPeriod, HostSecret, MacAddress, PORT, PauseFrame, PeriodSchedule, PfcClass, PfcFrame, Quanta,
+    SignalEncoding, SignalEtherType, SignalKey, UNGATED, UdpFrame, Via, encode_repair,
 };
 use timeplane_protocol::{
     BacklogReport, Gathered, Grants, LinkReport, LinkSample, LinkUse, Message, Part, Pfc, QueueSample, RackFlyways,
@@ -77,7 +77,7 @@ pub fn frames() -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
     Ok(all)
 }
 
-/// Frames of real networks only: a signal with its tag, and data.
+/// Frames of real networks only: a signal with its tag, data, and a datagram from rack to rack.
 pub fn live_frames() -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
     let (controller, host) = (MacAddress([2, 0, 0, 0, 0, 0xaa]), MacAddress([2, 0, 0, 0, 0, 7]));
     let signal = Pfc { epoch: 1, sequence: 44, open: Some(3), hold: Duration::from_us(315) };
@@ -101,10 +101,24 @@ pub fn live_frames() -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
         HostSecret([8; 32]).key_of(HostId(7), HostId(3)).seal(&mut frame);
         frame
     };
+    let payload = b"takes its second hop";
+    let hop = HopHeader {
+        destination: MacAddress([2, 0, 0, 0, 0, 3]),
+        source: host,
+        payload: payload.len() as u16,
+        from: 2,
+        to: 3,
+        next: 3,
+        progress: 1,
+        flow: 12,
+        offset: 2944,
+        hops: 2,
+    };
     Ok(vec![
         sealed,
         data(DataKind::Stream, 3, b"waits for its slot"),
         data(DataKind::Repair, UNGATED, &encode_repair(2880, [(4320, 5760)].into_iter())),
+        [&hop.encode()[..], payload].concat(),
     ])
 }
 

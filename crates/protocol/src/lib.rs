@@ -39,6 +39,7 @@ mod live;
 mod message;
 pub mod numbering;
 mod proxy;
+mod rack;
 mod radio_links;
 mod rates;
 mod relay;
@@ -67,6 +68,7 @@ pub use proxy::{
     Proactive, ProactiveConfig, ProxyInput, ProxyPolicy, QueueSample, RateLadder, Reactive, ReporterInput, Steer,
     WindowPolicy, WindowProxy, WindowProxyConfig, WindowProxyCounters,
 };
+pub use rack::{NextPacket, Rack, RackConfig, RackCounts, RackPacket};
 pub use radio_links::{Pointing, RadioLinks};
 pub use rates::{RateController, RateControllerConfig, RateControllerCounters, RateEstimator};
 pub use relay::{Relay, RelayConfig, RelayCounters};

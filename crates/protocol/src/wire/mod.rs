@@ -22,6 +22,7 @@ mod error;
 mod ethernet;
 mod extended;
 mod flyways;
+mod hop;
 mod message;
 mod pair_key;
 mod pause;
@@ -43,6 +44,7 @@ pub use ethernet::{
     ETHER_TYPE_EXPERIMENTAL, ETHER_TYPE_MAC_CONTROL, MAC_CONTROL_ADDRESS, MIN_FRAME, MacAddress, MacAddressError,
 };
 pub use extended::{ExtendedPfcFrame, OPCODE_EXTENDED_PFC, PfcClass, SignalEtherType};
+pub use hop::HopHeader;
 pub use pair_key::{HostSecret, PairKey};
 pub use pause::{ControlFrame, OPCODE_PAUSE, OPCODE_PFC, PauseFrame, PfcFrame};
 pub use quanta::Quanta;

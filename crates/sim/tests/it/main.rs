@@ -36,6 +36,7 @@ mod pfc;
 mod proxy;
 mod pulse;
 mod queueing;
+mod rack_agents;
 mod reference;
 mod rotor;
 mod same_as_reference;

@@ -20,8 +20,8 @@ use timeplane_model::{
 };
 use timeplane_protocol::wire::{
     Circuit, ClassNames, Configuration, Control, DataHeader, DataKind, ETHER_TYPE_EXPERIMENTAL, Endpoint, EpsShare,
-    Heartbeat, HostPeriod, MacAddress, PORT, PairKey, PeriodSchedule, PfcClass, SignalEncoding, SignalKey, UdpFrame,
-    Via, encode_repair,
+    Heartbeat, HopHeader, HostPeriod, MacAddress, PORT, PairKey, PeriodSchedule, PfcClass, SignalEncoding, SignalKey,
+    UdpFrame, Via, encode_repair,
 };
 use timeplane_protocol::{
     BacklogReport, Gathered, Grants, LinkReport, LinkSample, LinkUse, Message, Part, Pfc, QueueSample, RackFlyways,
@@ -655,6 +655,35 @@ fn data_frames_are_read() {
         frame(DataKind::Stream, &[1; 30], 12, Some(1 << 41)),
         frame(DataKind::Repair, &encode_repair(7, gaps.into_iter()), u16::MAX, None),
     ];
+    let payload = [3; 9];
+    let hop = HopHeader {
+        destination: MacAddress([2, 0, 0, 0, 0, 1]),
+        source: MacAddress([2, 0, 0, 0, 0, 2]),
+        payload: payload.len() as u16,
+        from: 300,
+        to: 301,
+        next: 302,
+        progress: 303,
+        flow: 1 << 30,
+        offset: 1 << 41,
+        hops: 5,
+    };
+    let mut of_hop = Expected::default();
+    for (name, value) in [("version", 1), ("kind", 4), ("class", 0x0800), ("payload", 9)] {
+        of_hop.put(&format!("data.{name}"), value);
+    }
+    for (name, value) in [
+        ("from", 300u64),
+        ("to", 301),
+        ("next", 302),
+        ("progress", 303),
+        ("flow", 1 << 30),
+        ("offset", 1 << 41),
+        ("hops", 5),
+    ] {
+        of_hop.put(&format!("hop.{name}"), value);
+    }
+    assert_eq!(dissect("hop", &[[&hop.encode()[..], &payload].concat()]), [of_hop.0]);
     let expected = [("1", 30, 12, 1u64 << 41), ("2", 40, u16::MAX, u64::MAX)].map(|(kind, payload, class, length)| {
         let mut e = Expected::default();
         e.put("data.version", 1);

@@ -282,6 +282,14 @@ def queue(r: Told) -> str:
     )
 
 
+def rotor_live(r: Told) -> str:
+    r.expect(r.mean("fct_mean", "vlb") < min(r.mean("fct_mean", "direct"), r.mean("fct_mean", "hoho")), "load balancing is the fastest")
+    return (
+        f"With load balancing a flow takes {r.text('fct_mean', 'vlb')} on average, over direct circuits {r.text('fct_mean', 'direct')}, "
+        f"and by the earliest arrival {r.text('fct_mean', 'hoho')}."
+    )
+
+
 _SLOTS = "Slots over time, a row per sender, each with the number of its receiver"
 
 #: One line for each scenario whose answer or picture is not the default.
@@ -297,6 +305,7 @@ CARDS: dict[str, Card] = {
     "load": Card(load, plot("metric_over_key", "slowdown_mean"), "Mean slowdown over load, a line per scheme"),
     "proxy_live": Card(proxy_live, bars("goodput", "rtt_mean"), "Goodput and mean round trip by scheme", ["rtt_mean"]),
     "queue": Card(queue, plot("metric_over_key", "fct_mean"), "Mean completion time over load"),
+    "rotor_live": Card(rotor_live, plot("fct_cdf"), "Distribution of flow completion times by scheme"),
     "shuffle": Card(shuffle, plot("fct_cdf"), "Distribution of flow completion times by scheme"),
     "training_13b": Card(training_13b, bars("step_mean"), "Mean time of a training step by scheme"),
 }

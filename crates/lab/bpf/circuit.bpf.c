@@ -1,6 +1,10 @@
-// SPDX-License-Identifier: Dual MIT/GPL A circuit switch. A frame of a circuit goes from its input
-// port to the port that is connected to it, and is dropped while the port is dark. All other frames
-// pass to whatever else is attached to the port, such as a bridge.
+// SPDX-License-Identifier: Dual MIT/GPL
+// A circuit switch. A frame of a circuit goes from its input port to the port that is connected to
+// it, and is dropped while the port is dark. All other frames pass to whatever else is attached to
+// the port, such as a bridge.
+//
+// A process connects the ports, or the switch turns by itself: as a rotor switch, it takes its
+// connections from a cycle of steps.
 #include <linux/bpf.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
@@ -49,6 +53,34 @@ struct {
 	__type(value, struct settings);
 } settings SEC(".maps");
 
+/* A rotor switch, if it has steps. Written before the ports are attached. */
+struct rotor {
+	/* When the first step begins, in ns of the monotonic clock. */
+	__u64 start;
+	/* Length of a step, and the dark time at the begin of one that changes outputs. */
+	__u64 slice, dark;
+	__u64 steps;
+	__u64 ports;
+};
+
+/* A bit of a step's output: the switch is dark at its begin. */
+#define CHANGES 0x80000000
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct rotor);
+} rotor SEC(".maps");
+
+/* The outputs of all ports in the first step, then in the second. Has as many as needed. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32); /* number of a port or CHANGES - 1 for none, plus CHANGES */
+} steps SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, MOST_PORTS);
@@ -77,6 +109,22 @@ struct {
 	__type(value, struct counters);
 } counted SEC(".maps");
 
+/* Where a port of a rotor switch leads, and from when on. */
+static __always_inline void turn(struct rotor *r, __u32 port, __u64 now, __u64 *output, __u64 *lit_at)
+{
+	*output = UNCONNECTED;
+	if (now < r->start || !r->slice || !r->steps)
+		return;
+	__u64 slice = (now - r->start) / r->slice;
+	__u32 place = (slice % r->steps) * r->ports + port;
+	__u32 *step = bpf_map_lookup_elem(&steps, &place);
+	if (!step)
+		return;
+	if ((*step & ~CHANGES) != CHANGES - 1)
+		*output = *step & ~CHANGES;
+	*lit_at = r->start + slice * r->slice + (*step & CHANGES ? r->dark : 0);
+}
+
 /* "frags": the kernel then accepts the program on interfaces with frames longer than a page. */
 SEC("xdp.frags")
 int circuit_switch(struct xdp_md *ctx)
@@ -104,12 +152,17 @@ int circuit_switch(struct xdp_md *ctx)
 	 * time. */
 	__u64 output = *(volatile __u64 *)&circuit->output;
 	__u64 lit_at = *(volatile __u64 *)&circuit->lit_at;
+	__u64 now = bpf_ktime_get_ns();
+	__u32 first = 0;
+	struct rotor *r = bpf_map_lookup_elem(&rotor, &first);
+	if (r && r->steps)
+		turn(r, *number, now, &output, &lit_at);
 	if (output == UNCONNECTED) {
 		c->unconnected++;
 		c->unconnected_bytes += length;
 		return XDP_DROP;
 	}
-	if (bpf_ktime_get_ns() < lit_at) {
+	if (now < lit_at) {
 		c->dark++;
 		c->dark_bytes += length;
 		return XDP_DROP;

@@ -8,7 +8,7 @@
 //!
 //! A [`Tuner`] sets the switch. Another process of the machine, such as a controller, can set a
 //! switch that is [pinned](CircuitSwitch::pin). The switch alone decides how long its ports stay
-//! dark.
+//! dark. A [rotor switch](CircuitSwitch::rotor) turns by itself, by the machine's clock.
 //!
 //! Requirements, measured on Linux 6.18 with veth ports:
 //! - A veth takes redirected frames only while its **peer** polls (NAPI): it needs an XDP program
@@ -34,6 +34,11 @@ use timeplane_live::bpf::{self, BpfError};
 use timeplane_live::plain::{self, Plain};
 use timeplane_live::tuner::{self, CircuitError, Darkens, MOST_PORTS, Settings, Tuner};
 use timeplane_model::{Duration, Matching, Time};
+use timeplane_schedule::rotor::Cycle;
+
+/// A bit of a step's output, as in `bpf/circuit.bpf.c`: the switch is dark at its begin. The number
+/// below is no port.
+const CHANGES: u32 = 1 << 31;
 
 /// A circuit switch. Dropping it makes its ports ordinary ones.
 #[derive(Debug)]
@@ -93,6 +98,50 @@ impl CircuitSwitch {
     /// If an interface does not exist, is named twice or has another XDP program, or the kernel
     /// refuses the program.
     pub fn attach<S: AsRef<str>>(interfaces: &[S], dark: Duration, darkens: Darkens) -> Result<Self, CircuitError> {
+        Self::load(interfaces, Settings::new(dark, dark, darkens, interfaces.len()), None)
+    }
+
+    /// Makes a rotor switch of such interfaces, one for each rack of a cycle in order. Frames that
+    /// come in a slice cross it by the matching of that slice, or are dropped while it is dark.
+    /// `start` is when the first slice begins; before, no port is connected. Times are those of the
+    /// monotonic clock, rounded to the nanosecond. The wires have no length: the cycle's
+    /// propagation does not count.
+    ///
+    /// # Errors
+    /// As [`attach`](Self::attach), or if the cycle has another number of racks, or more than one
+    /// uplink for each.
+    pub fn rotor<S: AsRef<str>>(interfaces: &[S], cycle: &Cycle, start: Time) -> Result<Self, CircuitError> {
+        let (schedule, timing) = (cycle.schedule(), cycle.timing());
+        let ports = interfaces.len();
+        if (schedule.racks() as usize, schedule.uplinks()) != (ports, 1) {
+            let (racks, uplinks) = (schedule.racks(), schedule.uplinks());
+            return Err(CircuitError::Interfaces(format!(
+                "{ports} for {racks} racks with uplinks to {uplinks} switches"
+            )));
+        }
+        let step = |slice: u32, rack: u32| {
+            let changes = if cycle.is_changing(slice.into(), 0) { CHANGES } else { 0 };
+            changes | schedule.destination(slice, rack, 0).unwrap_or(CHANGES - 1)
+        };
+        let steps: Vec<u32> =
+            (0..schedule.slices()).flat_map(|slice| (0..schedule.racks()).map(move |rack| step(slice, rack))).collect();
+        let ns = |ps: i64| u64::try_from(ps / 1000).unwrap_or(0);
+        let rotor = types::rotor {
+            start: ns(start.as_ps()),
+            slice: ns(timing.slice().as_ps()),
+            dark: ns(timing.dark().as_ps()),
+            steps: schedule.slices().into(),
+            ports: ports as u64,
+        };
+        let dark = timing.dark();
+        Self::load(interfaces, Settings::new(dark, dark, Darkens::All, ports), Some((rotor, &steps)))
+    }
+
+    fn load<S: AsRef<str>>(
+        interfaces: &[S],
+        settings: Settings,
+        rotor: Option<(types::rotor, &[u32])>,
+    ) -> Result<Self, CircuitError> {
         let ports: Vec<String> = interfaces.iter().map(|i| i.as_ref().to_owned()).collect();
         if !(1..=MOST_PORTS).contains(&ports.len()) {
             return Err(CircuitError::Interfaces(ports.len().to_string()));
@@ -107,7 +156,18 @@ impl CircuitSwitch {
             indices.push(index);
         }
         let mut storage = MaybeUninit::uninit();
-        let skel = CircuitSkelBuilder::default().open(&mut storage)?.load()?;
+        let mut open = CircuitSkelBuilder::default().open(&mut storage)?;
+        if let Some((_, steps)) = rotor {
+            open.maps.steps.set_max_entries(steps.len() as u32)?;
+        }
+        let skel = open.load()?;
+        if let Some((rotor, steps)) = rotor {
+            for (place, step) in (0_u32..).zip(steps) {
+                skel.maps.steps.update(&place.to_ne_bytes(), &step.to_ne_bytes(), MapFlags::ANY)?;
+            }
+            let value = [rotor.start, rotor.slice, rotor.dark, rotor.steps, rotor.ports].map(u64::to_ne_bytes).concat();
+            skel.maps.rotor.update(&[0; 4], &value, MapFlags::ANY)?;
+        }
         let mut links = Vec::with_capacity(ports.len());
         for (number, (index, interface)) in (0_u32..).zip(indices.iter().zip(&ports)) {
             tuner::write(&skel.maps.circuits, number, tuner::UNCONNECTED, 0)?;
@@ -119,10 +179,10 @@ impl CircuitSwitch {
                 .push(link.map_err(|e| CircuitError::Attach { interface: interface.clone(), source: with_cause(&e) })?);
         }
         // Links keep the programs alive, and handles keep the maps alive. The object can go.
-        let (circuits, settings) =
+        let (circuits, settings_map) =
             (MapHandle::try_from(&skel.maps.circuits)?, MapHandle::try_from(&skel.maps.settings)?);
         Ok(Self {
-            tuner: Tuner::first(circuits, settings, Settings::new(dark, dark, darkens, ports.len()))?,
+            tuner: Tuner::first(circuits, settings_map, settings)?,
             counted: MapHandle::try_from(&skel.maps.counted)?,
             pinned: None,
             _links: links,

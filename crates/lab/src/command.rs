@@ -1,12 +1,13 @@
 //! The command `timeplane live lab`: its arguments, and which lab runs a scenario.
 //!
-//! A scenario with radio links runs in the lab of the proxy, any other in the lab of daemons.
+//! A scenario with radio links runs in the lab of the proxy, one with a rotor switch in the lab of
+//! racks, any other in the lab of daemons.
 
 use super::report::line;
 use super::run::{self, Options};
 use crate::answers::Outcome;
 use crate::arguments::ScenarioArgs;
-use crate::proxy;
+use crate::{proxy, rotor};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use timeplane_experiment::{ExitCode, PlannedRun, say};
@@ -14,6 +15,7 @@ use timeplane_live::config::encoding_named;
 use timeplane_live::gate::SafeState;
 use timeplane_model::Duration;
 use timeplane_protocol::wire::SignalEncoding;
+use timeplane_scenario::Topology;
 
 /// Arguments of `lab`.
 #[derive(Clone, Debug, Args)]
@@ -57,6 +59,9 @@ pub fn lab(args: &LabArgs) -> ExitCode {
     };
     if loaded.scenario.fabric.radio.is_some() {
         return proxy::command::proxy(&args.scenario, &loaded);
+    }
+    if let Topology::Rotor(_) = loaded.scenario.fabric.topology {
+        return rotor::command::rotor(&args.scenario, &loaded);
     }
     let program = match std::env::current_exe() {
         Ok(program) => program,

@@ -1,7 +1,8 @@
 //! Labs: a scenario's network on one machine, of namespaces and the daemons of `timeplane-live`.
 //!
 //! [`run`] answers a scenario whose schemes plan slots, rates or circuits; [`proxy`] one whose
-//! schemes are kernel TCP over an emulated radio link. Labs need Linux 6.6 or newer and root.
+//! schemes are kernel TCP over an emulated radio link; [`rotor`] one with a rotor switch. Labs need
+//! Linux 6.6 or newer and root.
 
 pub mod answers;
 pub mod arguments;
@@ -18,6 +19,7 @@ pub mod disturbance;
 pub mod fabric;
 pub mod failures;
 pub mod faults;
+mod flows;
 pub mod hosts;
 pub mod lag;
 pub(crate) mod left_over;
@@ -29,6 +31,7 @@ pub mod page;
 pub mod plan;
 pub mod proxy;
 pub mod report;
+pub mod rotor;
 pub mod run;
 pub mod tables;
 pub mod traffic;

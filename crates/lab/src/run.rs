@@ -7,13 +7,14 @@
 use crate::answers::{LabError, Outcome, complete, unrecorded};
 use crate::fabric::{FabricParameters, controller_mac};
 use crate::failures::Failures;
+use crate::flows::measured;
 use crate::hosts::{self, Hosts, HostsParameters};
 use crate::links::LinkCounts;
 use crate::loss::Loss;
 use crate::page::{PageError, Pages};
 use crate::plan::{LivePlan, PlanError};
 use crate::report::{Counted, live_json};
-use crate::tables::{CompletedRun, RecordError, measured};
+use crate::tables::{CompletedRun, RecordError};
 use crate::workload::{self, Ended, MOST_FLOWS, Programs};
 use serde_json::{Value, json};
 use std::cell::{Cell, OnceCell};
@@ -438,7 +439,7 @@ fn refuse(loaded: &Loaded, scenario: &Scenario) -> Result<(), RunError> {
 }
 
 /// The latest end of a run, and its flows.
-fn arrivals(prepared: &Prepared, seed: u64) -> (Option<Duration>, impl Iterator<Item = FlowArrival> + '_) {
+pub(crate) fn arrivals(prepared: &Prepared, seed: u64) -> (Option<Duration>, impl Iterator<Item = FlowArrival> + '_) {
     let window = prepared.point.scenario.window;
     let end = window.measure.map(|m| window.warmup + m);
     let (stop, last) = match (end, window.drain) {

@@ -9,23 +9,19 @@
 //! count what the kernel counts: data, signals, and the demand channel's TCP. Their load refers to
 //! the rate in the scenario.
 
+use super::flows::{EndedFlow, FlowTables};
 use super::links::LinkCounts;
 use super::report::Counted;
 use super::workload::{Flow, Programs};
 use crate::plan::LivePlan;
-use std::collections::BTreeMap;
-use std::ops::Range;
 use timeplane_experiment::PlannedRun;
-use timeplane_model::{Bytes, Duration, HostId, LinkId, Time};
+use timeplane_model::{Duration, HostId, LinkId, Time};
 use timeplane_results::{
-    CoflowRow, ControlRow, DropRow, FlowRow, Recorder, ResultsError, RunFacts, RunSummary, SlotRow, Summarizer, Tally,
-    WindowSummary,
+    ControlRow, DropRow, Recorder, ResultsError, RunFacts, RunSummary, SlotRow, Summarizer, Tally, WindowSummary,
 };
-use timeplane_scenario::{Scenario, Transport};
-use timeplane_workload::{IdealPath, Source};
+use timeplane_scenario::Scenario;
+use timeplane_workload::Source;
 
-/// Header bytes of a frame that count towards the MTU.
-const HEADER: u64 = 38;
 /// Bytes of a control frame on the wire: the smallest Ethernet frame with preamble and inter-frame
 /// gap.
 const SIGNAL: u64 = 84;
@@ -144,63 +140,21 @@ impl CompletedRun<'_> {
     }
 
     fn flows(&self, recorder: &mut Recorder, summarizer: &mut Summarizer) {
-        let measured = measured(self.scenario);
-        let mut path = IdealPath::default();
-        let mut groups: BTreeMap<u32, CoflowRow> = BTreeMap::new();
-        let coflows = self.source.coflows(self.run.seed);
-        for flow in &self.programs.flows {
-            let arrival = flow.arrival;
-            let fct = flow.finished().map(|at| at - arrival.at);
-            let row = FlowRow {
-                flow: flow.number,
-                coflow: arrival.coflow.map(|c| c.0),
-                source: arrival.source.0,
-                destination: arrival.destination.0,
-                size_bytes: arrival.bytes.get(),
-                start_ps: arrival.at.as_ps(),
-                fct_ps: fct.map(Duration::as_ps),
-                received_bytes: flow.read.load(std::sync::atomic::Ordering::Relaxed),
-                ideal_ps: self.ideal(&mut path, arrival.source, arrival.destination, arrival.bytes).as_ps(),
-                measured: measured.contains(&arrival.at),
-                retransmissions: flow.resent.load(std::sync::atomic::Ordering::Relaxed) as u32,
-                timeouts: 0,
-            };
-            recorder.flow(&row);
-            summarizer.flow(&row);
-            let Some(coflow) = arrival.coflow else { continue };
-            let group = groups.entry(coflow.0).or_insert(CoflowRow {
-                coflow: coflow.0,
-                name: coflows[coflow.index()].name,
-                flows: 0,
-                size_bytes: 0,
-                start_ps: row.start_ps,
-                cct_ps: Some(0),
-                finished_flows: 0,
-                measured: row.measured,
-            });
-            group.flows += 1;
-            group.size_bytes += row.size_bytes;
-            group.finished_flows += u32::from(fct.is_some());
-            let end = row.fct_ps.map(|fct| row.start_ps + fct - group.start_ps);
-            group.cct_ps = group.cct_ps.zip(end).map(|(a, b)| a.max(b));
-        }
-        for row in groups.values() {
-            recorder.coflow(row);
-            summarizer.coflow(row);
-        }
-    }
-
-    /// The flow's completion time in an empty network, in the frames of its scheme.
-    fn ideal(&self, path: &mut IdealPath, source: HostId, destination: HostId, bytes: Bytes) -> Duration {
-        let mtu = self.scenario.fabric.mtu.get();
-        let header = match self.scenario.scheme.get(&self.run.scheme).map(|c| &c.transport) {
-            Some(Transport::Raw(raw)) => raw.header.get(),
-            _ => HEADER,
+        let of = |n: &std::sync::atomic::AtomicU64| n.load(std::sync::atomic::Ordering::Relaxed);
+        let ended = |flow: &std::sync::Arc<Flow>| EndedFlow {
+            number: flow.number,
+            arrival: flow.arrival,
+            fct: flow.finished().map(|at| at - flow.arrival.at),
+            received: of(&flow.read),
+            resent: of(&flow.resent) as u32,
         };
-        let most = mtu.saturating_sub(header).max(1);
-        path.find(&self.plan.fabric, source, destination, 0);
-        let rest = bytes.get() % most;
-        path.completion([(mtu as u32, bytes.get() / most), ((rest + header) as u32, u64::from(rest > 0))])
+        let tables = FlowTables {
+            scenario: self.scenario,
+            scheme: &self.run.scheme,
+            fabric: &self.plan.fabric,
+            coflows: self.source.coflows(self.run.seed),
+        };
+        tables.record(self.programs.flows.iter().map(ended), recorder, summarizer);
     }
 
     fn tallies(&self, recorder: &mut Recorder, summarizer: &mut Summarizer) -> Result<(Tally, Tally), RecordError> {
@@ -310,11 +264,4 @@ impl CompletedRun<'_> {
             }
         }
     }
-}
-
-/// The window in which arriving flows are measured.
-pub fn measured(scenario: &Scenario) -> Range<Duration> {
-    let begin = scenario.window.warmup;
-    let end = scenario.window.measure.map_or(Duration::MAX, |m| begin + m);
-    begin..end
 }

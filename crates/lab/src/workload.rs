@@ -326,7 +326,7 @@ fn receive(agent: &Agent, flow: &Flow, common: &Common) {
 }
 
 /// Fills a buffer with the pattern of a flow from this offset on.
-fn pattern(flow: u32, from: u64, bytes: &mut [u8]) {
+pub(crate) fn pattern(flow: u32, from: u64, bytes: &mut [u8]) {
     let word = |place: u64| mix64(u64::from(flow) << 40 ^ place ^ 0x9e37_79b9_7f4a_7c15).to_le_bytes();
     let mut at = from;
     let mut rest = bytes;

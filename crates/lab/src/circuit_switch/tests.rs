@@ -5,9 +5,11 @@
 use super::*;
 use crate::fabric::{Fabric, FabricParameters, INTERFACE, host_mac};
 use std::time::Instant;
+use timeplane_live::clock;
 use timeplane_live::packet_socket::{Frames, PacketSocket};
 use timeplane_model::HostId;
 use timeplane_protocol::numbering::CIRCUIT;
+use timeplane_schedule::rotor::{RotorSchedule, RotorTiming, Stepping, matchings};
 
 /// A switch between hosts that can receive, and a socket of each.
 struct Rig {
@@ -212,4 +214,78 @@ fn what_is_no_permutation_changes_nothing() {
     assert!(attach(&["no-such-port"]).contains("no-such-port"));
     assert!(attach(&[]).contains("1 to 1024"));
     assert!(prepare_receiver("no-such-port").is_err());
+}
+
+/// Four ports under a rotor switch whose slices have 20 ms, and are dark for 5 ms.
+fn rotor(test: &str, start: Time) -> (Rig, Cycle) {
+    let name = format!("tpc{test}{}", std::process::id());
+    let fabric = Fabric::start(&FabricParameters { name, hosts: 4, mtu: 1500, limit: None }).unwrap();
+    let schedule = RotorSchedule::spread(&matchings::round_robin(4).unwrap(), 1, Stepping::Together).unwrap();
+    let timing = RotorTiming::new(Duration::from_ms(20), Duration::from_ms(5)).unwrap();
+    let cycle = Cycle::new(std::sync::Arc::new(schedule), timing, Duration::ZERO);
+    let open = || {
+        prepare_receiver(INTERFACE).unwrap();
+        PacketSocket::open(INTERFACE, 0x88b6).unwrap()
+    };
+    let hosts = fabric.hosts().iter().map(|h| h.enter(open).unwrap()).collect();
+    let ports = fabric.ports();
+    let switch = fabric.switch().enter(|| CircuitSwitch::rotor(&ports, &cycle, start).unwrap()).unwrap();
+    (Rig { switch, hosts, fabric }, cycle)
+}
+
+/// Each frame is somewhere in the time from its sending to its arrival, however slow the machine
+/// is: in that time, the schedule must once have led where it came.
+#[test]
+fn a_rotor_switch_turns_by_itself() {
+    let start = clock::now() + Duration::from_ms(50);
+    let (rig, cycle) = rotor("turn", start);
+    let (mut sent, mut came) = (Vec::new(), 0);
+    let mut frames = Frames::new(1514);
+    let slice = cycle.timing().slice();
+    // More than eight cycles.
+    while clock::now() < start + slice * 25 {
+        for from in 0..4 {
+            let number = sent.len() as u32;
+            sent.push((from, clock::now()));
+            rig.hosts[usize::from(from)].send(&frame(from, 0, CIRCUIT, number)).unwrap();
+        }
+        for (to, host) in rig.hosts.iter().enumerate() {
+            host.receive_batch(&mut frames).unwrap();
+            for f in frames.iter() {
+                let number = u32::from_be_bytes([f[24], f[25], f[26], f[27]]);
+                let (from, begin) = sent[number as usize];
+                let slices = [begin, clock::now()].map(|t| cycle.slice_at(Time::ZERO + (t - start)));
+                let mut led = (slices[0]..=slices[1]).map(|s| cycle.destination(s, from.into(), 0));
+                assert!(led.any(|there| there == Some(to as u32)), "{from} to {to} in slices {slices:?}");
+                came += 1;
+            }
+        }
+        std::thread::sleep(std::time::Duration::from_micros(200));
+    }
+    let counts = rig.counts();
+    let [forwarded, dark] = [0, 1].map(|i| counts.iter().map(|c| c[i]).sum::<u64>());
+    assert!(forwarded >= came && came > 100 && dark > 20, "{counts:?}");
+    drop(rig.fabric);
+}
+
+#[test]
+fn a_rotor_switch_connects_nothing_before_it_starts() {
+    let (rig, _) = rotor("rest", clock::now() + NEVER);
+    rig.send(0, 1, CIRCUIT, 5);
+    rig.send(2, 1, 0, 3);
+    assert_eq!(rig.counts()[0], [0, 0, 5, 0]);
+    assert_eq!(rig.receive(1, 3), numbered(2, 3));
+    assert!(rig.receive(3, 0).is_empty());
+}
+
+#[test]
+fn a_rotor_switch_has_a_port_for_each_rack() {
+    let schedule = |switches| RotorSchedule::spread(&matchings::round_robin(4).unwrap(), switches, Stepping::Together);
+    let timing = RotorTiming::new(Duration::from_ms(20), Duration::from_ms(5)).unwrap();
+    for (switches, ports) in [(1, 3), (3, 4)] {
+        let cycle = Cycle::new(std::sync::Arc::new(schedule(switches).unwrap()), timing, Duration::ZERO);
+        let ports: Vec<String> = (0..ports).map(|p| format!("none{p}")).collect();
+        let error = CircuitSwitch::rotor(&ports, &cycle, Time::ZERO).unwrap_err().to_string();
+        assert!(error.contains(&format!("for 4 racks with uplinks to {switches} switches")), "{error}");
+    }
 }

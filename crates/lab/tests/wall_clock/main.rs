@@ -27,6 +27,7 @@ mod proxy_daemon;
 mod proxy_scenario;
 mod rates;
 mod recovery;
+mod rotor;
 mod scenarios;
 mod strangers;
 mod timeslots;

@@ -118,8 +118,8 @@ impl Graph {
         }
     }
 
-    /// Joins `degree` ends of each vertex in random pairs; those that are left, of which no pair was
-    /// allowed for a while.
+    /// Joins `degree` ends of each vertex in random pairs. Returns those that are left, of which no
+    /// pair was allowed for a while.
     fn join(&mut self, degree: u32, below: &mut impl FnMut(usize) -> usize) -> Vec<u32> {
         let mut ends: Vec<u32> = (0..self.vertices).flat_map(|v| (0..degree).map(move |_| v)).collect();
         let mut idle = 0;

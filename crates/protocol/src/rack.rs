@@ -57,7 +57,9 @@ pub enum NextPacket<P> {
     Send {
         /// The rack at the other end of the circuit.
         to: u32,
-        /// The packet, with the progress that the next rack has to know.
+        /// The progress of the packet at that rack.
+        progress: u16,
+        /// The packet as it was here.
         packet: RackPacket<P>,
     },
     /// Sends nothing before this time.
@@ -165,13 +167,20 @@ impl<P> Rack<P> {
         if now + line > close {
             return NextPacket::Nothing;
         }
-        let Some(Waiting { mut packet, progress }) = queue.packets.pop_front() else { return NextPacket::Nothing };
+        let Some(Waiting { packet, progress }) = queue.packets.pop_front() else { return NextPacket::Nothing };
         queue.wire -= u64::from(packet.wire);
         self.free_at[uplink as usize] = free.max(now - self.config.catch_up) + line;
         self.waiting -= 1;
         self.counts.sent += 1;
-        packet.progress = progress;
-        NextPacket::Send { to, packet }
+        NextPacket::Send { to, progress, packet }
+    }
+
+    /// A packet of [`next`](Self::next) has not left before its slice ended: it is late after all.
+    pub fn has_missed(&mut self, now: Time, packet: RackPacket<P>) {
+        self.turn(now);
+        self.counts.sent -= 1;
+        self.counts.late += 1;
+        self.put_back(now, packet);
     }
 
     /// When the rack has to be asked again, if no packet comes before: a circuit has room for one
@@ -259,11 +268,16 @@ impl<P> Rack<P> {
         }
         self.waiting -= late.len() as u64;
         for Waiting { packet, .. } in late {
-            if self.config.late == Late::Lose {
-                self.counts.lost_late += 1;
-            } else if self.place(now, packet).is_err() {
-                self.counts.lost_full += 1;
-            }
+            self.put_back(now, packet);
+        }
+    }
+
+    /// Queues a late packet again, or loses it.
+    fn put_back(&mut self, now: Time, packet: RackPacket<P>) {
+        if self.config.late == Late::Lose {
+            self.counts.lost_late += 1;
+        } else if self.place(now, packet).is_err() {
+            self.counts.lost_full += 1;
         }
     }
 }

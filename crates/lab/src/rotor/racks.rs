@@ -228,19 +228,33 @@ impl Host {
 
     /// Sends what the circuit of now has room for.
     fn send(&mut self) -> std::io::Result<()> {
+        let mut packets = Vec::with_capacity(BATCH);
         let mut batch: Vec<Vec<u8>> = Vec::with_capacity(BATCH);
+        let mut slice = 0;
         loop {
-            let next = self.rack.next(self.now(), 0);
-            if let NextPacket::Send { to, packet } = &next {
-                batch.push(self.frame(*to, packet));
-            }
+            let now = self.now();
+            let next = self.rack.next(now, 0);
             let is_more = matches!(next, NextPacket::Send { .. });
+            if let NextPacket::Send { to, progress, packet } = next {
+                if packets.is_empty() {
+                    slice = self.network.cycle.slice_at(now);
+                }
+                batch.push(self.frame(to, progress, &packet));
+                packets.push(packet);
+            }
             if batch.is_empty() {
                 return Ok(());
             }
             if batch.len() < BATCH && is_more {
                 continue;
             }
+            let now = self.now();
+            if self.network.cycle.slice_at(now) > slice {
+                // The machine has stopped this thread, and the circuit is over.
+                packets.drain(..).for_each(|packet| self.rack.has_missed(now, packet));
+                return Ok(());
+            }
+            packets.clear();
             let sent = self.socket.send_batch(&batch)?.sent;
             self.report.sent += sent as u64;
             self.report.sent_bytes += batch[..sent].iter().map(|f| f.len() as u64).sum::<u64>();
@@ -252,7 +266,7 @@ impl Host {
         }
     }
 
-    fn frame(&self, to: u32, packet: &RackPacket<Datagram>) -> Vec<u8> {
+    fn frame(&self, to: u32, progress: u16, packet: &RackPacket<Datagram>) -> Vec<u8> {
         let datagram = &packet.content;
         let header = HopHeader {
             destination: host_mac(to as u16),
@@ -261,7 +275,7 @@ impl Host {
             from: datagram.from,
             to: packet.destination as u16,
             next: to as u16,
-            progress: packet.progress,
+            progress,
             flow: datagram.flow,
             offset: datagram.offset,
             hops: datagram.hops + 1,

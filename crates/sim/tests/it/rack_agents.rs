@@ -4,7 +4,7 @@
 use crate::common::{Ran, flow_list, run};
 use proptest::prelude::*;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 use timeplane_model::{Bytes, Duration, Rate, Time};
 use timeplane_protocol::{NextPacket, Rack, RackConfig, RackCounts, RackPacket};
@@ -45,6 +45,8 @@ struct Faults {
     down: Option<(u32, Time, Time)>,
     /// The switch turns this much later than planned, and is dark for this time.
     switch: Option<(Duration, Duration)>,
+    /// Whether racks find that some packets have not left.
+    stops: bool,
     late: Late,
     queue: Option<Bytes>,
 }
@@ -117,6 +119,7 @@ fn racks(routing: &RotorRouting, flows: &[Flow], end: Duration, faults: &Faults)
     // Wires from racks to hosts, and the next look of each rack.
     let mut down_free = [Time::ZERO; RACKS as usize];
     let mut armed = [Time::MAX; RACKS as usize];
+    let mut stopped = BTreeSet::new();
     let mut flying = 0;
     while let Some(Reverse((at, _, rack, what))) = events.pop() {
         if at > Time::ZERO + end {
@@ -158,15 +161,20 @@ fn racks(routing: &RotorRouting, flows: &[Flow], end: Duration, faults: &Faults)
             let packet = Packet { destination, wire, progress, draw, age: Bytes::new(offset), content: (flow, offset) };
             racks[rack as usize].admit(now, packet);
         }
-        while let NextPacket::Send { to, packet } = racks[rack as usize].next(now, 0) {
+        while let NextPacket::Send { to, progress, packet } = racks[rack as usize].next(now, 0) {
             let line = RATE.time_for(Bytes::new(packet.wire.into()));
+            if faults.stops && packet.content.1 % (7 * PAYLOAD) == 0 && !stopped.contains(&packet.content) {
+                stopped.insert(packet.content);
+                racks[rack as usize].has_missed(now, packet);
+                continue;
+            }
             // By the switch's time, a wire later.
             let [begin, end] = [at + LIGHT, at + LIGHT + line].map(|t| t - later);
             match switch.lit(begin, end, rack, 0) {
                 None => ended.dark += 1,
                 Some(other) if other != to => ended.misled += 1,
                 Some(_) => {
-                    let what = Happening::Arrives(packet.destination, packet.progress, packet.content);
+                    let what = Happening::Arrives(packet.destination, progress, packet.content);
                     push(&mut events, at + line + LIGHT * 2, to, what);
                 }
             }
@@ -312,6 +320,14 @@ fn a_rack_that_was_down_goes_on_and_the_keys_say_what_is_late() {
         assert!(ended.missed > 0 && ended.counts[2].late > 0, "{:?}", ended.counts[2]);
         assert_eq!((ended.dark, ended.misled), (0, 0));
     }
+    let stops = racks(
+        &named("direct"),
+        &flows,
+        Duration::from_ms(15),
+        &Faults { stops: true, late: Late::Bounce, ..Faults::default() },
+    );
+    assert_eq!((stops.waiting, stops.sum(RackCounts::lost), stops.dark, stops.misled), (0, 0, 0, 0));
+    assert!(stops.sum(|c| c.late) > 200, "{}", stops.sum(|c| c.late));
     assert_eq!(bounce.sum(|c| c.lost_late), 0);
     assert!(lose.counts[2].lost_late > 0 && lose.delivered < bounce.delivered);
 }
@@ -336,6 +352,7 @@ proptest! {
             wake: Duration::from_us(wake),
             down: Some((down, Time::ZERO + Duration::from_us(300), Time::ZERO + Duration::from_us(600))),
             switch: None,
+            stops: wake % 2 == 1,
             late,
             queue: queue.map(Bytes::new),
         };

@@ -9,7 +9,7 @@ import { Lines, logarithmic, ratio, shares } from "./lines.js";
 import { picture } from "./metrics.js";
 import { choice, make, tableBehind } from "./table.js";
 import { themeButton } from "./theme.js";
-import { Topology, nodeName } from "./topology.js";
+import { Topology, nodeLabel, nodeName } from "./topology.js";
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const state = document.getElementById("state");
@@ -231,10 +231,10 @@ async function air(body, one) {
   const words = columns.state.words ?? [];
   const word = (row) => words[state_[row]];
   const used = (row) => word(row) === "used";
-  const hosts = data.links.find((l) => l.run === one.run)?.hosts ?? 0;
-  let nodes = hosts;
+  const network = data.links.find((l) => l.run === one.run) ?? { hosts: 0 };
+  let nodes = network.hosts;
   for (let row = 0; row < rows; row += 1) nodes = Math.max(nodes, from[row] + 1, Number.isNaN(to[row]) ? 0 : to[row] + 1);
-  const short = (node) => (node < hosts ? `h${node}` : `s${node - hosts}`);
+  const short = (node) => nodeLabel(node, network);
   const lane = Float64Array.from(from, (node, row) => node * nodes + (Number.isNaN(to[row]) ? node : to[row]));
   const until = lasting(at, link, data.runs[one.run].simulated_ps);
   const loss = (row) => (Number.isNaN(lost[row]) ? "" : `, ${percent(lost[row] / 1e6)} lost`);
@@ -306,14 +306,14 @@ async function linkNames(run) {
   if (!links) return (link) => `link ${link}`;
   const { columns } = await table(links.table);
   const at = new Map(Array.from(columns.link.values, (link, i) => [link, i]));
-  const node = (n) => (n < links.hosts ? `h${n}` : `s${n - links.hosts}`);
+  const node = (n) => nodeLabel(n, links);
   return (link) => (at.has(link) ? `${node(columns.from.values[at.get(link)])} to ${node(columns.to.values[at.get(link)])}` : `link ${link}`);
 }
 
 async function queues() {
   if (!data.queues.length) return;
   const place = section("queues", "Queues over time", null);
-  place.append(make("p", { class: "about" }, "Queued wire bytes of each link (hosts h, switches s) at each sample. Links with an empty queue throughout are omitted."));
+  place.append(make("p", { class: "about" }, "Queued wire bytes of each link (hosts h, switches s, racks under rotor switches r) at each sample. Links with an empty queue throughout are omitted."));
   await oneOf(place, "Run", runOptions(data.queues), async (body, one) => {
     const { columns, rows } = await table(one.table);
     const link = columns.link.values;
@@ -334,9 +334,9 @@ async function links() {
     const values = Object.fromEntries(Object.entries(columns).map(([name, c]) => [name, c.values]));
     const chart = new Topology(body);
     const span = data.runs[one.run].simulated_ps;
-    chart.update(values, one.hosts, span);
+    chart.update(values, one, span);
     timeplane.charts.links = chart;
-    const node = (name) => column(name, "", (row) => nodeName(values[name][row], one.hosts));
+    const node = (name) => column(name, "", (row) => nodeName(values[name][row], one));
     const load = column("busy", "", (row) => percent(values.busy_ps[row] / span));
     const rest = ["sent_packets", "sent_bytes", "busy_ps", "max_queue_bytes"].map((name) => plain(columns, name));
     tableBehind(body, "links.csv", [plain(columns, "link"), node("from"), node("to"), load, ...rest], () => rows);

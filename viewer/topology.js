@@ -76,8 +76,25 @@ function places(wires, nodes, hosts, wide) {
   return { x, layer, depth, place, apart };
 }
 
-/** Name of a node; switches are numbered after hosts. */
-export const nodeName = (node, hosts) => (node < hosts ? `host ${node}` : `switch ${node - hosts}`);
+/**
+ * The kind of a node and its number among these: hosts, then switches. Where there are racks under
+ * rotor switches, they are the first switches.
+ */
+const kindOf = (node, { hosts, racks }) => {
+  if (node < hosts) return ["host", node];
+  if (!racks) return ["switch", node - hosts];
+  return node < hosts + racks ? ["rack", node - hosts] : ["rotor switch", node - hosts - racks];
+};
+const LETTERS = { host: "h", switch: "s", rack: "r", "rotor switch": "s" };
+
+/** Name of a node in a network (`hosts` and `racks`). */
+export const nodeName = (node, network) => kindOf(node, network).join(" ");
+
+/** A letter for its kind, and its number. */
+export const nodeLabel = (node, network) => {
+  const [kind, number] = kindOf(node, network);
+  return `${LETTERS[kind]}${number}`;
+};
 
 export class Topology {
   constructor(place) {
@@ -90,14 +107,14 @@ export class Topology {
     resized.observe(this.picture);
   }
 
-  /** Show `links` (columns by name) of a run with `hosts` hosts that took `spanPs`. */
-  update(links, hosts, spanPs) {
-    Object.assign(this, { links, hosts, spanPs });
+  /** Show `links` (columns by name) of a network with `hosts` and `racks`, in a run that took `spanPs`. */
+  update(links, { hosts, racks }, spanPs) {
+    Object.assign(this, { links, hosts, racks, spanPs });
     this.draw();
   }
 
   draw() {
-    const { links, hosts, spanPs } = this;
+    const { links, hosts, racks, spanPs } = this;
     const pairs = new Map();
     let nodes = hosts;
     for (let i = 0; i < links.from.length; i += 1) {
@@ -114,7 +131,7 @@ export class Topology {
     const high = (depth + 1) * LAYER;
     const y = (node) => high - (layer[node] + 0.5) * LAYER;
     const load = (i) => links.busy_ps[i] / spanPs;
-    const name = (node) => nodeName(node, hosts);
+    const name = (node) => nodeName(node, { hosts, racks });
     const listen = (element, text) => {
       element.setAttribute("aria-label", text);
       for (const event of ["pointerenter", "focus"]) element.addEventListener(event, () => (this.status.textContent = text));
@@ -134,9 +151,10 @@ export class Topology {
     });
     const out = new Float64Array(nodes);
     links.from.forEach((from, i) => (out[from] += links.sent_bytes[i]));
-    const label = (node) => (node < hosts ? String(node) : `s${node - hosts}`);
+    const label = (node) => (node < hosts ? String(node) : nodeLabel(node, { hosts, racks }));
     // The last node of its kind has the longest label.
-    const longest = (node) => (label(node < hosts ? hosts - 1 : nodes - 1).length + 1) * CHARACTER;
+    const last = (node) => (node < hosts ? hosts : node < hosts + racks ? hosts + racks : nodes) - 1;
+    const longest = (node) => (label(last(node)).length + 1) * CHARACTER;
     const step = (node) => STEPS.find((s) => s * apart[node] >= longest(node)) ?? Infinity;
     const marks = Array.from({ length: nodes }, (_, node) => {
       const size = Math.max(Math.min(node < hosts ? 9 : 12, 0.42 * apart[node]), 1.5);

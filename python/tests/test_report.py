@@ -50,6 +50,22 @@ drain = "10 ms"
 transport.raw = {}
 plan.circuits = { scheduler = "solstice_refined", period = "3 ms", dark = "30 us", least_open = "130 us" }
 """
+ROTOR = """
+description = "Racks under rotor switches, beside a tree"
+[fabric]
+topology.rotor = { racks = 4, hosts_per_rack = 2, switches = 1, slice = "20 us", dark = "1 us" }
+rate = "10 Gb/s"
+[workload.shuffle]
+bytes = "20 kB"
+[record]
+queues_every = "50 us"
+[scheme.direct]
+transport.datagrams = {}
+rotor = { routing.direct = {}, late = "bounce", queue = "1 MB" }
+[scheme.clos]
+transport.ndp = {}
+fabric.topology.leaf_spine = { leaves = 4, hosts_per_leaf = 2, spines = 1 }
+"""
 GRANTS = """
 description = "Rates beside timeslots"
 [fabric]
@@ -194,6 +210,23 @@ def parquet(results: Path, run: dict, table: str) -> pa.Table:
 
 def total(column: pa.ChunkedArray) -> int:
     return sum(v for v in column.to_pylist() if v is not None)
+
+
+def test_nodes_of_rotor_networks_have_their_names(tmp_path, opened):
+    results = made(tmp_path, "rotor", ROTOR)
+    page = opened(results / "report.html")
+    page.ready()
+    found = {}
+    for run, links in enumerate(page.data()["links"]):
+        page.page.locator("#links select").select_option(index=run)
+        page.until(f"timeplane.charts.links.racks === {links['racks']}")
+        wires = page.page.locator("#links line.wire").evaluate_all("all => all.map(wire => wire.getAttribute('aria-label'))")
+        scheme = page.data()["schemes"][page.data()["runs"][links["run"]]["scheme"]]
+        found[scheme] = {end for wire in wires for end in wire.split(":")[0].split(" to ")}
+    hosts = {f"host {n}" for n in range(8)}
+    assert found["direct"] == hosts | {f"rack {n}" for n in range(4)} | {"rotor switch 0"}
+    assert found["clos"] == hosts | {f"switch {n}" for n in range(5)}
+    page.quiet()
 
 
 def test_all_charts_are_drawn_without_a_request_or_a_message(slots, opened, capsys):

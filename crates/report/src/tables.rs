@@ -67,6 +67,15 @@ impl<'a> Book<'a> {
         Some(Circuits { dark, moved_only: retune.as_str().is_some_and(|r| r != "all_stop") })
     }
 
+    /// Whether the network of a run has rotor switches, by the scenario in its manifest.
+    pub fn has_rotors(&self, number: usize) -> bool {
+        let (folder, run) = self.runs[number];
+        let scenario = &folder.manifest.scenario;
+        let own = &scenario["scheme"][&run.scheme]["fabric"]["topology"];
+        let topology = if own.is_null() { &scenario["fabric"]["topology"] } else { own };
+        !topology["rotor"].is_null()
+    }
+
     /// All runs.
     pub fn all(&self) -> Vec<&'a CompleteRun> {
         self.runs.iter().map(|(_, run)| *run).collect()
@@ -203,8 +212,11 @@ pub fn links(book: &mut Book<'_>) -> Result<Value, ReportError> {
     for (run, columns, rows) in book.columns::<LinkRow>(&names)? {
         let ends = [columns.numbers("from"), columns.numbers("to")];
         let hosts = hosts(&ends[0], &ends[1]);
+        let racks = if book.has_rotors(run) { neighbors_of_hosts(&ends[0], &ends[1], hosts) } else { 0 };
         let table = book.add(&names.map(|name| Column::new(name, columns.numbers(name))));
-        all.push(json!({ "run": run, "table": table, "rows": columns.rows(), "of": rows, "hosts": hosts }));
+        all.push(json!({
+            "run": run, "table": table, "rows": columns.rows(), "of": rows, "hosts": hosts, "racks": racks,
+        }));
     }
     Ok(all.into())
 }
@@ -218,6 +230,12 @@ fn hosts(from: &[i64], to: &[i64]) -> usize {
         neighbors.entry(b).or_default().insert(a);
     }
     (0..).take_while(|node| neighbors.get(node).is_some_and(|n| n.len() == 1)).count()
+}
+
+/// The number of switches that hosts are connected to.
+fn neighbors_of_hosts(from: &[i64], to: &[i64], hosts: usize) -> usize {
+    let pairs = from.iter().zip(to).filter(|(from, _)| **from < hosts as i64);
+    pairs.map(|(_, to)| to).collect::<IndexSet<_>>().len()
 }
 
 /// Lost packets: the table of each shown run, and means over seeds by reason.

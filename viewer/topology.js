@@ -107,7 +107,10 @@ export class Topology {
     resized.observe(this.picture);
   }
 
-  /** Show `links` (columns by name) of a network with `hosts` and `racks`, in a run that took `spanPs`. */
+  /**
+   * Show `links` (columns by name) of a network with `hosts` and `racks`, in a run that took
+   * `spanPs`.
+   */
   update(links, { hosts, racks }, spanPs) {
     Object.assign(this, { links, hosts, racks, spanPs });
     this.draw();

@@ -57,8 +57,6 @@ topology.rotor = { racks = 4, hosts_per_rack = 2, switches = 1, slice = "20 us",
 rate = "10 Gb/s"
 [workload.shuffle]
 bytes = "20 kB"
-[record]
-queues_every = "50 us"
 [scheme.direct]
 transport.datagrams = {}
 rotor = { routing.direct = {}, late = "bounce", queue = "1 MB" }

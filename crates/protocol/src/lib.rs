@@ -20,6 +20,8 @@
 //!
 //! The [`HostAgent`] of each host reports and executes grants through the [`Gates`] of its queues.
 //!
+//! A [`Rack`] under rotor switches needs no controller: it follows a schedule.
+//!
 //! A [`WindowProxy`] plans nothing. A [`LinkReporter`] tells it what a 60 GHz link carries, and it
 //! tells TCP senders the window for it.
 //!

@@ -164,7 +164,7 @@ impl CompletedRun<'_> {
     }
 
     fn links(&self) -> Vec<LinkRow> {
-        let of = |(rack, (report, port)): (u32, (&RackReport, &CircuitCounters))| {
+        let of = |(rack, report): (u32, &RackReport)| {
             let up = self.uplink(rack);
             let link = self.fabric.link(up);
             let wire = report.sent_bytes + FRAMING * report.sent;
@@ -172,14 +172,14 @@ impl CompletedRun<'_> {
                 link: up.0,
                 from: link.from.0,
                 to: link.to.0,
-                sent_packets: port.frames,
+                sent_packets: report.sent,
                 sent_bytes: wire,
                 busy_ps: link.spec.rate.time_for(Bytes::new(wire)).as_ps(),
                 max_queue_bytes: 0,
                 late_packets: report.counts.late,
             }
         };
-        (0..).zip(self.racks.iter().zip(self.ports)).map(of).collect()
+        (0..).zip(self.racks).map(of).collect()
     }
 }
 

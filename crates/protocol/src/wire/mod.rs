@@ -6,7 +6,8 @@
 //!   and [`Heartbeat`], the [`ClassNames`] of a host, or a message from or to a
 //!   [proxy](crate::WindowProxy). Long ones take several datagrams, which a [`Reassembler`] joins.
 //! - [`Pfc::seal`](crate::Pfc::seal) adds a tag to a signal, so that others cannot forge it.
-//! - [`DataHeader`] precedes the data of live agents, and a [`PairKey`] seals them.
+//! - [`DataHeader`] precedes the data of live agents, and a [`PairKey`] seals them. [`HopHeader`]
+//!   precedes datagrams between racks under rotor switches.
 //! - [`UdpFrame`] puts a datagram into IPv4 and Ethernet.
 //!
 //! All numbers are big-endian. Frames have neither preamble nor FCS, which the hardware adds.

@@ -3,8 +3,8 @@
 //! When circuits change, racks share each new one: first what they relay, then what their hosts
 //! have for its end, then what its end accepts for others ([RotorLB](timeplane_schedule::rotor::lb)).
 //! All counts are packets of the MTU. Racks know the queues of their hosts and exchange offers
-//! without delay. A host spreads each grant over the time of its circuit, so that a rack gets
-//! packets for all its circuits at once.
+//! without delay. A host sends over each circuit at its fair part of two rates, that of its own link
+//! and that of the uplink, or faster if a grant needs all of the circuit's time.
 
 use crate::engine::time::SimTime;
 use crate::hosts::flow::FlowKey;
@@ -318,7 +318,9 @@ impl Grants {
         // find one of each other host there.
         let start = now.max(hold.open - lines.way - lines.host);
         let end = hold.close - lines.way - lines.host - lines.uplink * i64::from(places.per_rack);
-        let every = Duration::from_ps((end - start).as_ps().max(0) / packets as i64);
+        let needed = Duration::from_ps((end - start).as_ps().max(0) / packets as i64);
+        let fair = (lines.host * i64::from(places.uplinks)).max(lines.uplink * i64::from(places.per_rack));
+        let every = needed.min(fair);
         let share = circuit.share(packets);
         if over.is_none() {
             let receiver = &mut self.hosts[destination as usize];

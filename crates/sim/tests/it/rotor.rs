@@ -50,6 +50,23 @@ fn a_packet_leaves_with_the_first_circuit_to_its_rack() {
     assert_eq!(fct(&run(&text, "direct", 1)), expected);
 }
 
+/// A host sends a few packets at its fair part of the circuit, and does not spread them over all of
+/// its time: under RotorLB, two hosts of a rack have half of an uplink each.
+#[test]
+fn small_flows_leave_when_their_circuit_begins() {
+    let flows: Vec<_> = (1..4).map(|to| (5 * US, 0, 2 * to, 7 * 1472)).collect();
+    flow_list("rotor-small.csv", &flows);
+    let text = fabric("racks = 4, hosts_per_rack = 2, switches = 1, slice = \"100 us\", dark = \"1 us\"")
+        + "[workload.flows]\nfile = \"rotor-small.csv\"\n"
+        + &scheme("lb", "routing.rotor_lb.relay = false");
+    let ran = run(&text, "lb", 1);
+    for fct in fct(&ran) {
+        // Dark time, seven packets at every second line, and the last one's way.
+        let in_slice = (5 * US + fct) % (100 * US);
+        assert!(in_slice < US + 14 * LINE + 4 * LINE, "{in_slice} ps after the start of its slice");
+    }
+}
+
 /// A packet that would not be through before the end of its slice waits for the next circuit, and
 /// light never meets a dark switch.
 #[test]

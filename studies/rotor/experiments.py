@@ -323,8 +323,8 @@ def _projector(name: str, schemes: Mapping[str, Keys], loads: Sequence[float], b
 
 
 FULL_SIZE = [
-    _cells("cells_1", 0.01, SCHEMES_1, "3 s"),
-    _cells("cells_10", 0.1, SCHEMES_10, "600 ms"),
+    _cells("cells_1", 0.01, SCHEMES_1, "10 s"),
+    _cells("cells_10", 0.1, SCHEMES_10, "3 s"),
     _shuffle("shuffle", {"opera": shuffled()}, "1 s", _list_of_shuffle),
     _shuffle(
         "shuffle_static",

@@ -3,8 +3,8 @@
 //! When circuits change, racks share each new one: first what they relay, then what their hosts
 //! have for its end, then what its end accepts for others ([RotorLB](timeplane_schedule::rotor::lb)).
 //! All counts are packets of the MTU. Racks know the queues of their hosts and exchange offers
-//! without delay. A host sends over each circuit at its fair part of two rates, that of its own link
-//! and that of the uplink, or faster if a grant needs all of the circuit's time.
+//! without delay. A host sends over each circuit at its fair part of two rates, that of its own
+//! link and that of the uplink, or faster if a grant needs all of the circuit's time.
 
 use crate::engine::time::SimTime;
 use crate::hosts::flow::FlowKey;

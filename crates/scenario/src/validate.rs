@@ -58,6 +58,7 @@ pub(crate) fn check(scenario: &Scenario, algorithms: &Algorithms, base: &Path) -
     let mut c = Checked::default();
     c.head(scenario);
     c.fabric(&scenario.fabric);
+    c.deadlocks(scenario);
     c.schedule_file(&scenario.fabric, base);
     let hosts = scenario.fabric.hosts();
     c.workload(scenario, hosts, base);

@@ -2,7 +2,7 @@
 //! are reported at the key that causes them.
 
 use super::{Checked, LONGEST_DELAY, MOST_BYTES};
-use crate::{FabricSpec, Topology};
+use crate::{FabricSpec, Scenario, Topology};
 use timeplane_model::{Buffer, Bytes, Clos, Duration, FabricError, Forwarding, LinkSpec, Pfc, Rate};
 
 impl Checked {
@@ -108,6 +108,17 @@ impl Checked {
             "`per_input` on a hybrid fabric: not supported yet",
             "use another topology, or `per_port` or `shared`",
         );
+    }
+
+    /// Warns of runs that may never end: on rings of switches, ports that are paused can wait for
+    /// each other (a deadlock of PFC).
+    pub(super) fn deadlocks(&mut self, s: &Scenario) {
+        let has_rings = matches!(s.fabric.topology, Topology::Expander { uplinks: 2.., .. });
+        if has_rings && s.fabric.switch.pfc.is_some() && s.window.drain.is_none() {
+            let message = "switches of an expander form rings, in which paused ports can wait for each other for ever: \
+                           without `window.drain`, such a run never ends";
+            self.warn("fabric.switch.pfc", message.to_owned());
+        }
     }
 
     fn pfc(&mut self, pfc: &Pfc, f: &FabricSpec, frame: Bytes) {

@@ -14,6 +14,7 @@ impl Checked {
         let mut seen = Self::default();
         for (checked, s) in [(&mut shared, s), (&mut seen, own)] {
             checked.fabric(&s.fabric);
+            checked.deadlocks(s);
             checked.schedule_file(&s.fabric, base);
             if hosts == found {
                 checked.workload(s, hosts, base);

@@ -125,17 +125,17 @@ fn priority_flow_control() {
     one(&mut a, "pfc = { pause_at = \"20 kB\", resume_at = \"19 kB\" }");
     one(&mut a, "pfc = { pause_at = \"20 kB\", resume_at = \"10 kB\", reaction = \"-1 ns\" }");
     one(&mut a, "pfc = { pause_at = \"20 kB\" }");
-    one(
-        &mut a,
-        "forwarding = \"cut_through\"\nbuffer.per_port = \"1 MB\"\npfc = { pause_at = \"20 kB\", resume_at = \"10 kB\" }",
-    );
+    let pfc = "pfc = { pause_at = \"20 kB\", resume_at = \"10 kB\" }";
+    one(&mut a, &format!("forwarding = \"cut_through\"\nbuffer.per_port = \"1 MB\"\n{pfc}"));
     let failing =
         GOOD.replacen("[window]", "[[failure]]\nelement = { host = 1 }\nat = \"1 ms\"\nuntil = \"2 ms\"\n[window]", 1);
-    let pfc = "pfc = { pause_at = \"20 kB\", resume_at = \"10 kB\" }";
     a.with(&failing, plain, pfc);
     let good = GOOD.replacen(plain, pfc, 1);
     assert_eq!(load(&good, &[]).unwrap(), [""; 0]);
     a.warns(&good, &[("fabric.switch.pfc.headroom", "5 kB")]);
+    let ring = "{ expander = { hosts = 8, hosts_per_rack = 2, uplinks = 2 } }";
+    a.warns(&good, &[("fabric.topology", ring)]);
+    a.warns(&good, &[("scheme.cubic.fabric.topology", ring)]);
     insta::assert_snapshot!(a.0);
 }
 

@@ -218,6 +218,14 @@ proptest! {
         for (i, scheme) in schemes.iter().enumerate() {
             text += &format!("[scheme.c{i}]\n{scheme}");
         }
+        // Ports of a ring that are paused can wait for each other for ever.
+        if text.contains("pfc") && text.contains("expander") && !text.contains("drain") {
+            text = if text.contains("[window]\n") {
+                text.replacen("[window]\n", "[window]\ndrain = \"5 ms\"\n", 1)
+            } else {
+                text + "[window]\ndrain = \"5 ms\"\n"
+            };
+        }
         prop_assume!(load(&text).validate(&Algorithms::built_in()).is_ok());
         let mut first: Option<Ran> = None;
         for (i, scheme) in schemes.iter().enumerate() {

@@ -77,9 +77,9 @@ pub struct RackCounts {
     pub late: u64,
     /// Packets lost because they were late.
     pub lost_late: u64,
-    /// Packets lost because the queues of all circuits were full, also for a late packet.
+    /// Packets lost because the queues of all their circuits were full.
     pub lost_full: u64,
-    /// Packets lost because there is no path.
+    /// Packets lost without a path to their rack.
     pub lost_no_route: u64,
 }
 
@@ -144,11 +144,7 @@ impl<P> Rack<P> {
     /// If the schedule has no such destination.
     pub fn admit(&mut self, now: Time, packet: RackPacket<P>) {
         self.turn(now);
-        match self.place(now, packet) {
-            Ok(()) => {}
-            Err(Refused::Full) => self.counts.lost_full += 1,
-            Err(Refused::NoRoute) => self.counts.lost_no_route += 1,
-        }
+        self.place_or_lose(now, packet);
     }
 
     /// What an uplink sends now.
@@ -276,8 +272,16 @@ impl<P> Rack<P> {
     fn put_back(&mut self, now: Time, packet: RackPacket<P>) {
         if self.config.late == Late::Lose {
             self.counts.lost_late += 1;
-        } else if self.place(now, packet).is_err() {
-            self.counts.lost_full += 1;
+        } else {
+            self.place_or_lose(now, packet);
+        }
+    }
+
+    fn place_or_lose(&mut self, now: Time, packet: RackPacket<P>) {
+        match self.place(now, packet) {
+            Ok(()) => {}
+            Err(Refused::Full) => self.counts.lost_full += 1,
+            Err(Refused::NoRoute) => self.counts.lost_no_route += 1,
         }
     }
 }

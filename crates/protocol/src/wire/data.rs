@@ -111,6 +111,18 @@ impl DataHeader {
         frame
     }
 
+    /// Reads what all data frames start with: destination, source and the number of their kind.
+    pub(super) fn read_start(r: &mut Reader<'_>) -> Result<(MacAddress, MacAddress, u8), WireError> {
+        let (destination, source, found) = ethernet::read_header(r)?;
+        if found != ETHER_TYPE_DATA {
+            return Err(WireError::EtherType { found, expected: ETHER_TYPE_DATA });
+        }
+        match r.u8()? {
+            Self::VERSION => Ok((destination, source, r.u8()?)),
+            found => Err(WireError::Version { found }),
+        }
+    }
+
     /// Parses a frame and returns its payload without padding.
     ///
     /// # Errors
@@ -118,15 +130,8 @@ impl DataHeader {
     /// If it is truncated, has another EtherType, version or kind, or exceeds the stream's end.
     pub fn parse(frame: &[u8]) -> Result<(Self, &[u8]), WireError> {
         let mut r = Reader::new(frame);
-        let (destination, source, found) = ethernet::read_header(&mut r)?;
-        if found != ETHER_TYPE_DATA {
-            return Err(WireError::EtherType { found, expected: ETHER_TYPE_DATA });
-        }
-        match r.u8()? {
-            Self::VERSION => {}
-            found => return Err(WireError::Version { found }),
-        }
-        let kind = match r.u8()? {
+        let (destination, source, kind) = Self::read_start(&mut r)?;
+        let kind = match kind {
             1 => DataKind::Stream,
             2 => DataKind::Repair,
             3 => DataKind::Packet,

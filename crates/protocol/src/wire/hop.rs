@@ -6,7 +6,7 @@
 use super::bytes::Reader;
 use super::data::{DataHeader, ETHER_TYPE_DATA};
 use super::error::WireError;
-use super::ethernet::{self, MacAddress};
+use super::ethernet::MacAddress;
 use crate::numbering::CIRCUIT;
 
 /// The header of such a frame, with Ethernet's.
@@ -86,14 +86,9 @@ impl HopHeader {
     /// If it is truncated, or has another EtherType, version, kind or class.
     pub fn parse(frame: &[u8]) -> Result<(Self, &[u8]), WireError> {
         let mut r = Reader::new(frame);
-        let (destination, source, found) = ethernet::read_header(&mut r)?;
-        if found != ETHER_TYPE_DATA {
-            return Err(WireError::EtherType { found, expected: ETHER_TYPE_DATA });
-        }
-        match (r.u8()?, r.u8()?) {
-            (DataHeader::VERSION, Self::KIND) => {}
-            (DataHeader::VERSION, found) => return Err(WireError::Kind { found }),
-            (found, _) => return Err(WireError::Version { found }),
+        let (destination, source, kind) = DataHeader::read_start(&mut r)?;
+        if kind != Self::KIND {
+            return Err(WireError::Kind { found: kind });
         }
         if r.u16()? != CIRCUIT {
             return Err(WireError::Value { at: 16, what: "no circuit" });

@@ -55,15 +55,15 @@ struct {
 
 /* A rotor switch, if it has steps. Written before the ports are attached. */
 struct rotor {
-	/* When the first step begins, in ns of the monotonic clock. */
+	/* When the first step starts, in ns of the monotonic clock. */
 	__u64 start;
-	/* Length of a step, and the dark time at the begin of one that changes outputs. */
+	/* Length of a step, and the dark time when one starts that changes outputs. */
 	__u64 slice, dark;
 	__u64 steps;
 	__u64 ports;
 };
 
-/* A bit of a step's output: the switch is dark at its begin. */
+/* A bit of a step's output: the switch is dark when the step starts. */
 #define CHANGES 0x80000000
 
 struct {

@@ -36,8 +36,8 @@ use timeplane_live::tuner::{self, CircuitError, Darkens, MOST_PORTS, Settings, T
 use timeplane_model::{Duration, Matching, Time};
 use timeplane_schedule::rotor::Cycle;
 
-/// A bit of a step's output, as in `bpf/circuit.bpf.c`: the switch is dark at its begin. The number
-/// below is no port.
+/// A bit of a step's output, as in `bpf/circuit.bpf.c`: the switch is dark when the step starts.
+/// The largest number without this bit stands for no port.
 const CHANGES: u32 = 1 << 31;
 
 /// A circuit switch. Dropping it makes its ports ordinary ones.

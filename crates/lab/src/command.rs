@@ -61,7 +61,7 @@ pub fn lab(args: &LabArgs) -> ExitCode {
         return proxy::command::proxy(&args.scenario, &loaded);
     }
     if let Topology::Rotor(_) = loaded.scenario.fabric.topology {
-        return rotor::command::rotor(&args.scenario, &loaded);
+        return rotor::command::rotor(&args.scenario, &loaded, !args.no_real_time);
     }
     let program = match std::env::current_exe() {
         Ok(program) => program,

@@ -4,8 +4,9 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use timeplane_experiment::PlannedRun;
 use timeplane_model::{Bytes, Duration, Fabric, HostId};
-use timeplane_results::{CoflowRow, FlowRow, Recorder, Summarizer};
+use timeplane_results::{CoflowRow, FlowRow, Recorder, RunFacts, Summarizer, WindowSummary};
 use timeplane_scenario::{Scenario, Transport};
 use timeplane_workload::{CoflowStart, FlowArrival, IdealPath};
 
@@ -99,6 +100,24 @@ impl FlowTables<'_> {
         path.find(self.fabric, source, destination, 0);
         let rest = bytes.get() % most;
         path.completion([(mtu as u32, bytes.get() / most), ((rest + header) as u32, u64::from(rest > 0))])
+    }
+}
+
+/// What all labs know of a run that took `length`: its scheme, point, seed and window.
+pub(crate) fn facts(scenario: &Scenario, run: &PlannedRun, length: Duration) -> RunFacts {
+    let window = scenario.window;
+    RunFacts {
+        scheme: run.scheme.clone(),
+        point: run.values.clone(),
+        seed: run.seed,
+        window: WindowSummary {
+            warmup_ps: window.warmup.as_ps(),
+            measure_ps: window.measure.map(Duration::as_ps),
+            drain_ps: window.drain.map(Duration::as_ps),
+        },
+        received_ps: window.measure.unwrap_or(length - window.warmup).as_ps(),
+        simulated_ps: length.as_ps(),
+        ..RunFacts::default()
     }
 }
 

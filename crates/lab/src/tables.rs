@@ -9,7 +9,7 @@
 //! count what the kernel counts: data, signals, and the demand channel's TCP. Their load refers to
 //! the rate in the scenario.
 
-use super::flows::{EndedFlow, FlowTables};
+use super::flows::{EndedFlow, FlowTables, facts};
 use super::links::LinkCounts;
 use super::report::Counted;
 use super::workload::{Flow, Programs};
@@ -17,7 +17,7 @@ use crate::plan::LivePlan;
 use timeplane_experiment::PlannedRun;
 use timeplane_model::{Duration, HostId, LinkId, Time};
 use timeplane_results::{
-    ControlRow, DropRow, Recorder, ResultsError, RunFacts, RunSummary, SlotRow, Summarizer, Tally, WindowSummary,
+    ControlRow, DropRow, Recorder, ResultsError, RunFacts, RunSummary, SlotRow, Summarizer, Tally,
 };
 use timeplane_scenario::Scenario;
 use timeplane_workload::Source;
@@ -95,25 +95,13 @@ impl CompletedRun<'_> {
         }
         self.slots(&mut recorder);
         self.links.rows(&self.plan.fabric).iter().for_each(|row| recorder.link(row));
-        let window = self.scenario.window;
-        let length = self.programs.length;
         let facts = RunFacts {
-            scheme: self.run.scheme.clone(),
-            point: self.run.values.clone(),
-            seed: self.run.seed,
-            window: WindowSummary {
-                warmup_ps: window.warmup.as_ps(),
-                measure_ps: window.measure.map(Duration::as_ps),
-                drain_ps: window.drain.map(Duration::as_ps),
-            },
-            received_ps: window.measure.unwrap_or(length - window.warmup).as_ps(),
             received_bytes: self.programs.received.clone(),
             packets,
             bytes,
-            simulated_ps: length.as_ps(),
             // To the switch and from it.
             packet_hops: packets.sent + packets.delivered,
-            ..RunFacts::default()
+            ..facts(self.scenario, self.run, self.programs.length)
         };
         let mut summary = summarizer.finish(facts);
         summary.retransmissions = self.counted.streams("frames_resent");

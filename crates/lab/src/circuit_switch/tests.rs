@@ -242,8 +242,10 @@ fn a_rotor_switch_turns_by_itself() {
     let (mut sent, mut came) = (Vec::new(), 0);
     let mut frames = Frames::new(1514);
     let slice = cycle.timing().slice();
-    // More than eight cycles.
-    while clock::now() < start + slice * 25 {
+    let counted = |of: usize| rig.counts().iter().map(|c| c[of]).sum::<u64>();
+    // At least eight cycles, and longer on a machine that is busy.
+    while clock::now() < start + slice * 25 || came < 100 || counted(1) < 20 {
+        assert!(clock::now() < start + Duration::from_secs(60), "{:?}", rig.counts());
         for from in 0..4 {
             let number = sent.len() as u32;
             sent.push((from, clock::now()));
@@ -262,10 +264,7 @@ fn a_rotor_switch_turns_by_itself() {
         }
         std::thread::sleep(std::time::Duration::from_micros(200));
     }
-    let counts = rig.counts();
-    let [forwarded, dark] = [0, 1].map(|i| counts.iter().map(|c| c[i]).sum::<u64>());
-    assert!(forwarded >= came && came > 100 && dark > 20, "{counts:?}");
-    drop(rig.fabric);
+    assert!(counted(0) >= came, "{came} of {:?}", rig.counts());
 }
 
 #[test]

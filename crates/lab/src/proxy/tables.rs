@@ -5,12 +5,13 @@
 //! packets, exact to 50 us: the measured delay of queue and air, and an empty way back.
 
 use super::lab::{Figures, ProxyLab};
+use crate::flows::facts;
 use serde_json::{Value, json};
 use timeplane_experiment::PlannedRun;
 use timeplane_model::{Duration, Fabric, NodeId};
 use timeplane_results::{
     ControlRow, Distribution, DropRow, FlowRow, LowerBounds, Recorder, ResultsError, RttRow, RunFacts, RunSummary,
-    Summarizer, Tally, WindowSummary,
+    Summarizer, Tally,
 };
 use timeplane_scenario::Scenario;
 use timeplane_workload::{FlowArrival, IdealPath};
@@ -94,28 +95,18 @@ impl CompletedRun<'_> {
             let rtt_ps = (delay + self.lab.propagation).as_ps();
             recorder.rtt(&RttRow { rtt_ps, packets });
         }
-        let (ways, window) = (there.came + back.came, self.scenario.window);
+        let ways = there.came + back.came;
         let (delivered, waiting) = (there.delivered + back.delivered, there.under_way + back.under_way);
         let tally = |sent, delivered, dropped, in_flight| Tally { sent, delivered, dropped, in_flight };
         let mut received_bytes = vec![0; self.fabric.hosts() as usize];
         received_bytes[self.flow.destination.index()] = self.figures.in_time.get();
         let facts = RunFacts {
-            scheme: self.run.scheme.clone(),
-            point: self.run.values.clone(),
-            seed: self.run.seed,
-            window: WindowSummary {
-                warmup_ps: window.warmup.as_ps(),
-                measure_ps: window.measure.map(Duration::as_ps),
-                drain_ps: window.drain.map(Duration::as_ps),
-            },
-            received_ps: self.lab.duration.as_ps(),
             received_bytes,
             rtt_ps: self.round_trips(),
             packets: tally(ways.packets, delivered.packets, lost, waiting.packets),
             bytes: tally(ways.bytes, delivered.bytes, lost_bytes, waiting.bytes),
-            simulated_ps: self.lab.duration.as_ps(),
             packet_hops: ways.packets,
-            ..RunFacts::default()
+            ..facts(self.scenario, self.run, self.lab.duration)
         };
         recorder.finish()?;
         Ok(summarizer.finish(facts))

@@ -10,7 +10,7 @@ use crate::circuit_switch::{CircuitCounters, CircuitSwitch, prepare_receiver};
 use crate::fabric::{Fabric, FabricError, FabricParameters, INTERFACE};
 use crate::flows::measured;
 use crate::run::arrivals;
-use crate::workload::{MOST_FLOWS, STALLED};
+use crate::workload::STALLED;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -40,6 +40,8 @@ pub struct Options {
     pub name: String,
     /// Run only these schemes; empty for all.
     pub schemes: Vec<String>,
+    /// Whether racks ask for real-time priority.
+    pub real_time: bool,
 }
 
 /// Why the lab rejects a scenario, or why a run failed.
@@ -51,9 +53,6 @@ pub enum RunError {
     /// A lab can run none of the schemes.
     #[error("none of the schemes can run in a lab")]
     Nothing,
-    /// A run has too many flows.
-    #[error("a run has more than {MOST_FLOWS} flows: shorten `window.measure`, or configure fewer flows")]
-    Flows,
     /// The namespaces cannot be created.
     #[error(transparent)]
     Fabric(#[from] FabricError),
@@ -109,7 +108,8 @@ struct RotorLab<'a> {
 }
 
 impl Driver for RotorLab<'_> {
-    /// The schemes of the point, each ready or with the reason why a lab cannot run it.
+    /// The schemes of the point, each ready or with the reason why a lab cannot run it. Those that
+    /// were asked for are ready.
     type Setup = BTreeMap<String, Result<RotorNetwork, NetworkError>>;
     type Error = RunError;
 
@@ -120,12 +120,12 @@ impl Driver for RotorLab<'_> {
     fn prepare(&self, loaded: &Loaded, point: &Prepared) -> Result<Self::Setup, RunError> {
         let scenario = &point.point.scenario;
         topology(scenario)?;
-        let chosen: Vec<&String> = match &self.options.schemes[..] {
-            [] => scenario.scheme.keys().collect(),
-            names => names.iter().collect(),
-        };
-        let ready = |name: &String| (name.clone(), RotorNetwork::new(scenario, name, &loaded.base));
-        Ok(chosen.into_iter().map(ready).collect())
+        let network = |name: &String| RotorNetwork::new(scenario, name, &loaded.base);
+        let asked = &self.options.schemes;
+        if asked.is_empty() {
+            return Ok(scenario.scheme.keys().map(|name| (name.clone(), network(name))).collect());
+        }
+        asked.iter().map(|name| Ok((name.clone(), Ok(network(name)?)))).collect()
     }
 
     fn select(
@@ -141,24 +141,17 @@ impl Driver for RotorLab<'_> {
             if left_out.contains(&run.scheme) {
                 continue;
             }
-            let (prepared, setup) = &points[run.point];
-            match setup.get(&run.scheme) {
+            match points[run.point].1.get(&run.scheme) {
                 Some(Ok(_)) => selected.push(run),
-                Some(Err(why)) if self.options.schemes.is_empty() => {
+                Some(Err(why)) => {
                     tell(Progress::LeftOut(&why.to_string()));
                     left_out.push(run.scheme);
                 }
-                // The scheme was asked for: its own error.
-                Some(Err(_)) => drop(RotorNetwork::new(&prepared.point.scenario, &run.scheme, &prepared.base)?),
                 None => {}
             }
         }
         if selected.is_empty() {
             return Err(RunError::Nothing);
-        }
-        let flows = |run: &PlannedRun| arrivals(&points[run.point].0, run.seed).1.take(MOST_FLOWS + 1).count();
-        if selected.iter().any(|run| flows(run) > MOST_FLOWS) {
-            return Err(RunError::Flows);
         }
         Ok(selected)
     }
@@ -185,7 +178,7 @@ impl Driver for RotorLab<'_> {
             length: ended.length,
         };
         let summary = done.record(Recorder::files(results)?)?;
-        if !ended.racks.iter().all(|r| r.real_time) {
+        if self.options.real_time && !ended.racks.iter().all(|r| r.real_time) {
             watch.note("racks have no real-time priority, and wake up later");
         }
         let live = live_json(&ended.racks, &ended.ports);
@@ -241,7 +234,8 @@ impl RotorLab<'_> {
         let racks: Vec<Host> =
             (0..).zip(sockets).map(|(rack, socket)| Host::new(rack, socket, &common, network)).collect();
         let (reports, length) = std::thread::scope(|scope| {
-            let threads: Vec<_> = racks.into_iter().map(|rack| scope.spawn(|| rack.run())).collect();
+            let real_time = self.options.real_time;
+            let threads: Vec<_> = racks.into_iter().map(|rack| scope.spawn(move || rack.run(real_time))).collect();
             let length = wait(&common, stop, watch);
             common.ended.store(true, Relaxed);
             let reports =

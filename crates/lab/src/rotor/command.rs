@@ -11,8 +11,10 @@ use timeplane_experiment::ExitCode;
 use timeplane_scenario::Loaded;
 
 /// Runs a scenario in the lab of rotor switches and prints the comparison; returns the exit code.
-pub fn rotor(args: &ScenarioArgs, loaded: &Loaded) -> ExitCode {
-    let options = Options { results: args.results.clone(), name: args.lab_name(loaded), schemes: args.scheme.clone() };
+/// `real_time` says whether racks ask for real-time priority.
+pub fn rotor(args: &ScenarioArgs, loaded: &Loaded, real_time: bool) -> ExitCode {
+    let options =
+        Options { results: args.results.clone(), name: args.lab_name(loaded), schemes: args.scheme.clone(), real_time };
     args.answer(loaded, |cancel, tell| answers::run(loaded, &options, cancel, tell), &lines, &["circuits"])
 }
 

@@ -88,8 +88,7 @@ fn unsupported<T>(key: impl Into<String>, what: impl Into<String>) -> Result<T, 
     Err(NetworkError::Unsupported { key: key.into(), what: what.into() })
 }
 
-/// Rejects what no scheme of such a lab can have, and returns the topology. `base` is the folder
-/// of the scenario.
+/// Rejects what no scheme of such a lab can have, and returns the topology.
 ///
 /// # Errors
 /// If the scenario has what only a simulation supports.

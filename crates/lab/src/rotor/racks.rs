@@ -149,12 +149,13 @@ impl Host {
         Time::ZERO + (clock::now() - self.common.begin)
     }
 
-    /// Sends and receives until the run has ended.
+    /// Sends and receives until the run has ended, with real-time priority if it is wanted and
+    /// allowed.
     ///
     /// # Errors
     /// If the interface fails.
-    pub fn run(mut self) -> std::io::Result<RackReport> {
-        self.report.real_time = timed::real_time();
+    pub fn run(mut self, real_time: bool) -> std::io::Result<RackReport> {
+        self.report.real_time = real_time && timed::real_time();
         let mut frames = Frames::new(MTU as usize + 14);
         let mut due: Option<Time> = None;
         while !self.common.ended.load(Relaxed) {

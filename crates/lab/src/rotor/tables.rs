@@ -5,14 +5,12 @@
 
 use super::racks::{Common, RackReport};
 use crate::circuit_switch::CircuitCounters;
-use crate::flows::{EndedFlow, FlowTables};
+use crate::flows::{EndedFlow, FlowTables, facts};
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering::Relaxed;
 use timeplane_experiment::PlannedRun;
 use timeplane_model::{Bytes, Duration, Fabric, LinkId};
-use timeplane_results::{
-    DropRow, LinkRow, Recorder, ResultsError, RunFacts, RunSummary, Summarizer, Tally, WindowSummary,
-};
+use timeplane_results::{DropRow, LinkRow, Recorder, ResultsError, RunFacts, RunSummary, Summarizer, Tally};
 use timeplane_scenario::Scenario;
 use timeplane_workload::CoflowStart;
 
@@ -86,23 +84,12 @@ impl CompletedRun<'_> {
         for row in self.links() {
             recorder.link(&row);
         }
-        let window = self.scenario.window;
         let facts = RunFacts {
-            scheme: self.run.scheme.clone(),
-            point: self.run.values.clone(),
-            seed: self.run.seed,
-            window: WindowSummary {
-                warmup_ps: window.warmup.as_ps(),
-                measure_ps: window.measure.map(Duration::as_ps),
-                drain_ps: window.drain.map(Duration::as_ps),
-            },
-            received_ps: window.measure.unwrap_or(self.length - window.warmup).as_ps(),
             received_bytes: self.common.received.iter().map(|r| r.load(Relaxed)).collect(),
             packets,
             bytes,
-            simulated_ps: self.length.as_ps(),
             packet_hops: self.sum(|r| r.sent),
-            ..RunFacts::default()
+            ..facts(self.scenario, self.run, self.length)
         };
         recorder.finish()?;
         Ok(summarizer.finish(facts))

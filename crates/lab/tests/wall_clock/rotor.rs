@@ -100,6 +100,9 @@ fn what_only_a_simulation_has_is_refused_and_an_interrupt_leaves_nothing() {
         command(&place, &["--set", "scheme.vlb.rotor.routing={ rotor_lb = {} }", "--scheme", "vlb"]).output().unwrap();
     let errors = String::from_utf8_lossy(&out.stderr).into_owned();
     assert!(!out.status.success() && errors.contains("scheme.vlb.rotor.routing: racks of RotorLB agree"), "{errors}");
+    let out = command(&place, &["--scheme", "direct,vbl"]).output().unwrap();
+    let errors = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(!out.status.success() && errors.contains("unknown scheme `vbl`; did you mean `vlb`?"), "{errors}");
     let mut running = command(&place, &[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let began = Instant::now();
     while place.namespaces().len() < 8 {

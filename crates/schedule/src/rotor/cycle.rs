@@ -67,26 +67,31 @@ impl Cycle {
     }
 
     /// Which racks meet in which slice.
+    #[inline]
     pub fn schedule(&self) -> &Arc<RotorSchedule> {
         &self.schedule
     }
 
     /// Lengths of slices and dark times.
+    #[inline]
     pub fn timing(&self) -> &RotorTiming {
         &self.timing
     }
 
     /// The slice in which racks are at `at`, counted from time zero on, and negative before.
+    #[inline]
     pub fn slice_at(&self, at: Time) -> i64 {
         (at.as_ps() + self.ahead).div_euclid(self.timing.slice().as_ps())
     }
 
     /// When racks see a slice begin.
+    #[inline]
     pub fn start(&self, slice: i64) -> Time {
         Time::from_ps(slice * self.timing.slice().as_ps() - self.ahead)
     }
 
     /// The number of a slice in the cycle.
+    #[inline]
     pub fn in_cycle(&self, slice: i64) -> u32 {
         slice.rem_euclid(i64::from(self.schedule.slices())) as u32
     }
@@ -97,15 +102,18 @@ impl Cycle {
     }
 
     /// Whether an uplink leads elsewhere than in the slice before.
+    #[inline]
     pub fn is_changing(&self, slice: i64, uplink: u32) -> bool {
         !self.changes[uplink as usize].is_empty() && self.place(slice, uplink).begun == 0
     }
 
+    #[inline]
     fn place(&self, slice: i64, uplink: u32) -> Place {
         self.places[(self.in_cycle(slice) * self.schedule.uplinks() + uplink) as usize]
     }
 
     /// The hold of an uplink in a slice.
+    #[inline]
     pub fn hold(&self, slice: i64, uplink: u32) -> Hold {
         if self.changes[uplink as usize].is_empty() {
             return Hold { number: 0, open: Time::ZERO, close: Time::MAX };
@@ -126,6 +134,7 @@ impl Cycle {
     }
 
     /// The rack to which an uplink of a rack leads in a slice.
+    #[inline]
     pub fn destination(&self, slice: i64, rack: u32, uplink: u32) -> Option<u32> {
         self.schedule.destination(self.in_cycle(slice), rack, uplink)
     }
@@ -138,6 +147,7 @@ impl Cycle {
 
     /// The rack at the other end of a circuit, if light that crosses the switch from `begin` to
     /// `end`, by the switches' time, finds the circuit up. `None` while it is dark.
+    #[inline]
     pub fn lit(&self, begin: Time, end: Time, rack: u32, uplink: u32) -> Option<u32> {
         // By the racks' time. A last bit at the end of a slice is still in it.
         let (begin, end) = (begin - Duration::from_ps(self.ahead), end - Duration::from_ps(self.ahead));

@@ -126,16 +126,19 @@ impl RotorSchedule {
     }
 
     /// Number of racks.
+    #[inline]
     pub fn racks(&self) -> u32 {
         self.racks
     }
 
     /// Number of uplinks of each rack, and of rotor switches.
+    #[inline]
     pub fn uplinks(&self) -> u32 {
         self.uplinks
     }
 
     /// Number of slices in a cycle.
+    #[inline]
     pub fn slices(&self) -> u32 {
         self.slices
     }
@@ -145,6 +148,7 @@ impl RotorSchedule {
     ///
     /// # Panics
     /// If the rack or the uplink does not exist.
+    #[inline]
     pub fn destination(&self, slice: u32, rack: u32, uplink: u32) -> Option<u32> {
         assert!(rack < self.racks, "rack {rack} of {}", self.racks);
         let to = u32::from(self.table(slice, uplink)[rack as usize]);
@@ -202,12 +206,14 @@ impl RotorSchedule {
         2 * self.matchings.len() as u64 + 4 * self.shown.len() as u64
     }
 
+    #[inline]
     fn number(&self, slice: u32, uplink: u32) -> u32 {
         assert!(uplink < self.uplinks, "uplink {uplink} of {}", self.uplinks);
         self.shown[((slice % self.slices) * self.uplinks + uplink) as usize]
     }
 
     /// Per rack, its destination or itself.
+    #[inline]
     fn table(&self, slice: u32, uplink: u32) -> &[u16] {
         let first = self.number(slice, uplink) as usize * self.racks as usize;
         &self.matchings[first..first + self.racks as usize]

@@ -79,6 +79,12 @@ impl FairQueue {
         self.packets.is_empty() && self.flows.is_empty()
     }
 
+    /// Whether it would send any packet as soon as one comes: nothing waits or is paused.
+    #[inline]
+    pub fn is_idle(&self) -> bool {
+        self.armed == SimTime::MAX && self.paused == 0 && self.is_empty()
+    }
+
     /// The network accepts no packets of these classes, one bit each, and packets of all others.
     pub fn pause(&mut self, classes: u8) {
         self.paused = classes;

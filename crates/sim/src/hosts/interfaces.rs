@@ -201,6 +201,14 @@ impl Interfaces {
         self.wake(wires, now, host);
     }
 
+    /// Whether an acknowledgement need not wait for an event that serves a fair interface: nothing
+    /// waits there, and acknowledgements go before all that may still come at this instant.
+    #[inline]
+    pub(crate) fn sends_at_once(&self, wires: &Wires, now: SimTime, host: u32) -> bool {
+        let idle = |fair: &Vec<FairQueue>| fair[host as usize].is_idle();
+        self.pauses.is_none() && self.fair.as_ref().is_some_and(idle) && wires.uplink(host).free_at() <= now
+    }
+
     /// A packet joins a queue of its host; it comes back where the interface is stopped.
     pub(crate) fn queue_packet(
         &mut self,

@@ -468,7 +468,7 @@ impl LinkState {
         self.head
     }
 
-    /// Whether something is in flight.
+    /// Whether nothing is in flight.
     #[inline]
     pub fn is_idle(&self) -> bool {
         self.head == LAST

@@ -656,7 +656,7 @@ impl Wire for Network {
     #[inline(always)]
     fn transmit(&mut self, now: SimTime, host: u32, packet: Packet) {
         let link = self.wires.uplinks[host as usize];
-        if self.interfaces.is_plain() {
+        if self.interfaces.is_plain() || self.interfaces.sends_at_once(&self.wires, now, host) {
             self.send(link, now, packet);
         } else if let Err(packet) = self.interfaces.queue_packet(&mut self.wires, &mut self.news, now, host, packet) {
             self.refuse(link, packet);

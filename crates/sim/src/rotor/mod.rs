@@ -141,8 +141,8 @@ pub(crate) struct Rotor {
     late: Late,
     limit: Option<u64>,
     rate: Rate,
-    /// The latency of racks, which is a part of the links that end at them.
-    latency: Duration,
+    /// The time from a rotor switch to the output queues of a rack.
+    beyond: Duration,
     /// Queues of data that trim packets, where the transport wants them.
     pub trimming: Option<Trimming>,
     /// The next slice that is prepared, while anything waits.
@@ -205,7 +205,7 @@ impl Rotor {
             late: routing.late,
             limit: routing.queue.map(Bytes::get),
             rate,
-            latency: of.switch.latency,
+            beyond: of.propagation + of.switch.latency,
             trimming: None,
             due: None,
             late_counts: BTreeMap::new(),

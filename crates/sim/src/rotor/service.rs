@@ -59,7 +59,7 @@ impl Rotor {
             return Err((link, None));
         }
         let state = &wires.links[link as usize];
-        let end = at - self.beyond(wires, rack);
+        let end = at - self.beyond;
         let begin = SimTime(end.0 - state.line_time(state.wire(bytes)));
         let Some(to) = self.cycle.lit(begin, end, rack, uplink) else { return Err((link, Some(Loss::CircuitDark))) };
         let down = self.racks.uplink(to, uplink) + 1;
@@ -72,12 +72,6 @@ impl Rotor {
         }
         wires.links[down as usize].pass(end, bytes);
         Ok(self.racks.hosts + to)
-    }
-
-    /// The time from a rotor switch to the output queues of a rack.
-    fn beyond(&self, wires: &Wires, rack: u32) -> Duration {
-        let link = self.racks.uplink(rack, 0);
-        wires.fabric.link(timeplane_model::LinkId(link)).spec.propagation + self.latency
     }
 
     /// Which routing a packet has.

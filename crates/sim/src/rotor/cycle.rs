@@ -12,7 +12,7 @@ use timeplane_schedule::rotor::{self, RotorSchedule, RotorTiming};
 /// A schedule in time.
 pub(crate) struct Cycle {
     cycle: rotor::Cycle,
-    /// The slice that was asked for last, which is mostly the next one too.
+    /// The slice that was asked for last. Mostly the next question is for the same.
     latest: Cell<Latest>,
 }
 

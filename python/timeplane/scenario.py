@@ -60,6 +60,7 @@ __all__ = [
     "DelayedAck",
     "Direct",
     "Discipline",
+    "Disjoint",
     "DropTail",
     "Duration",
     "Ecmp",
@@ -2421,7 +2422,21 @@ class Shortest(Values):
     _key: ClassVar[str] = "shortest"
 
     paths: int = 1
-    """Maximum number of shortest paths between two racks; Opera has 1 or 5."""
+    """Maximum number of shortest paths between two racks; Opera's figure 7 has 1."""
+    settled: bool = True
+    """Leave out switches that change at the start of the slice."""
+
+
+@dataclass(kw_only=True)
+class Disjoint(Values):
+    """Paths over circuits of the present slice that share no circuit: a shortest one, the shortest
+    over the circuits that are left, and so on. Opera's figures 9 and 10 have five.
+    """
+
+    _key: ClassVar[str] = "disjoint"
+
+    paths: int = 5
+    """Maximum number of paths between two racks."""
     settled: bool = True
     """Leave out switches that change at the start of the slice."""
 
@@ -2479,12 +2494,15 @@ class Own(Values):
 #:   directly or over one other rack.
 #: - :class:`Shortest`: The fewest hops over circuits of the present slice, as Opera sends short
 #:   flows.
+#: - :class:`Disjoint`: Paths over circuits of the present slice that share no circuit: a shortest
+#:   one, the shortest over the circuits that are left, and so on. Opera's figures 9 and 10 have
+#:   five.
 #: - :class:`Hoho`: The earliest arrival over a bounded number of hops (HOHO).
 #: - :class:`Ucmp`: Uniform cost of latency and hops, by the bytes that the flow has sent (UCMP).
 #: - :class:`Shale`: Random hops in all dimensions of a grid, then direct ones (Shale).
 #: - :class:`Own`: A routing that a program has registered, with its parameters.
-RotorRouting: TypeAlias = Direct | Vlb | RotorLb | Shortest | Hoho | Ucmp | Shale | Own
-_RotorRouting = {"direct": Direct, "vlb": Vlb, "rotor_lb": RotorLb, "shortest": Shortest, "hoho": Hoho, "ucmp": Ucmp, "shale": Shale, "own": Own}
+RotorRouting: TypeAlias = Direct | Vlb | RotorLb | Shortest | Disjoint | Hoho | Ucmp | Shale | Own
+_RotorRouting = {"direct": Direct, "vlb": Vlb, "rotor_lb": RotorLb, "shortest": Shortest, "disjoint": Disjoint, "hoho": Hoho, "ucmp": Ucmp, "shale": Shale, "own": Own}
 
 #: Bytes of a flow that make it bulk.
 #:

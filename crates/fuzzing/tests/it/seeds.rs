@@ -178,7 +178,7 @@ transport.datagrams = {}
 fabric.topology.expander = { hosts = 16, hosts_per_rack = 3, uplinks = 3, seed = 5 }
 [scheme.opera]
 transport.ndp = {}
-rotor.routing.shortest = {}
+rotor.routing.disjoint = { paths = 2, settled = false }
 rotor.bulk = { above = "15 MB", also = "20 kB", routing.rotor_lb = { relay = false } }
 fabric.topology.rotor = { racks = 8, hosts_per_rack = 2, switches = 2, slice = "50 us" }
 "#,

@@ -114,7 +114,9 @@ impl Checked {
             let table = format!("{key}{}.routing.{}", if bulk { ".bulk" } else { "" }, routing.name());
             let at = |name: &str| format!("{table}.{name}");
             match routing {
-                RotorRouting::Shortest { paths, .. } => self.count(&at("paths"), *paths, 1, 255),
+                RotorRouting::Shortest { paths, .. } | RotorRouting::Disjoint { paths, .. } => {
+                    self.count(&at("paths"), *paths, 1, 255)
+                }
                 RotorRouting::Hoho { hops } => self.count(&at("hops"), *hops, 1, 16),
                 RotorRouting::Ucmp { hops, alpha, buckets } => {
                     self.count(&at("hops"), *hops, 1, 16);
@@ -148,7 +150,7 @@ impl Checked {
             }
         }
         if rotor.routing.is_granted() && rotor.bulk.is_some() {
-            let help = "omit `bulk`, or route what is not bulk by `shortest`, `hoho`, `ucmp` or `vlb`";
+            let help = "omit `bulk`, or route what is not bulk by `shortest`, `disjoint`, `hoho`, `ucmp` or `vlb`";
             self.conflict(
                 &format!("{key}.bulk"),
                 "`rotor_lb` for flows that are not bulk: expected one class",

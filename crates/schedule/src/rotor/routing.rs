@@ -10,6 +10,7 @@
 
 mod choice;
 mod direct;
+mod disjoint;
 mod earliest;
 mod hoho;
 mod meetings;
@@ -20,6 +21,7 @@ mod vlb;
 
 pub use choice::{RotorRouting, RoutingParameters, Routings};
 pub use direct::Direct;
+pub use disjoint::Disjoint;
 pub use hoho::Hoho;
 pub use shale::Shale;
 pub use shortest::{Shortest, ShortestParameters};

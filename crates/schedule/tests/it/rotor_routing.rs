@@ -9,7 +9,8 @@ use std::sync::Arc;
 use timeplane_model::{Bytes, Duration, Rate, mix64};
 use timeplane_schedule::rotor::matchings::{grid, random_factorization, round_robin};
 use timeplane_schedule::rotor::routing::{
-    Direct, Hoho, Hop, Position, Routing, Shale, Shortest, ShortestParameters, Spread, Ucmp, UcmpParameters, Vlb, path,
+    Direct, Disjoint, Hoho, Hop, Position, Routing, Shale, Shortest, ShortestParameters, Spread, Ucmp, UcmpParameters,
+    Vlb, path,
 };
 use timeplane_schedule::rotor::{RackMatching, RotorSchedule, Stepping};
 
@@ -201,6 +202,46 @@ proptest! {
             found.sort_unstable();
             found.dedup();
             prop_assert_eq!(&found[..], &all[..all.len().min(paths as usize)]);
+        }
+    }
+
+    #[test]
+    fn disjoint_paths_share_no_circuit(schedule in schedules(), paths in 1u32..6, settled: bool) {
+        let parameters = ShortestParameters { paths, settled };
+        let shortest = Shortest::new(&schedule, parameters).unwrap();
+        let disjoint = Disjoint::new(&schedule, parameters).unwrap();
+        for from in positions(&schedule).filter(|p| p.rack != p.destination) {
+            let Some(fewest) = shortest.hops(from.slice, from.rack, from.destination) else {
+                let wait = |routing: &dyn Routing| routing.next_hop(&from).map(|hop| hop.wait);
+                prop_assert_eq!(wait(&disjoint), wait(&shortest));
+                continue;
+            };
+            let mut found: Vec<_> = (0..100).map(|draw| {
+                let hops = path(&disjoint, &Position { draw, ..from }, 99).unwrap();
+                assert_eq!(cost(&schedule, &from, &hops).0, 0);
+                let racks = std::iter::once(from.rack).chain(hops.iter().map(|hop| hop.rack));
+                racks.zip(hops.iter().map(|hop| hop.uplink)).collect::<Vec<_>>()
+            }).collect();
+            found.sort_unstable_by_key(|path| (path.len(), path.clone()));
+            found.dedup();
+            prop_assert_eq!(found[0].len() as u32, fewest);
+            let mut circuits: Vec<_> = found.concat();
+            let all = circuits.len();
+            circuits.sort_unstable();
+            circuits.dedup();
+            prop_assert_eq!(circuits.len(), all, "{:?} share a circuit", found);
+            // By Menger's theorem there are as many as a flow of circuits carries. A shortest path
+            // may cross two others, so that not all of these are found.
+            let usable = |&(slice, rack, p): &(u32, u32, u32)| {
+                !(settled && schedule.is_changing(slice, p)) && schedule.destination(slice, rack, p).is_some()
+            };
+            let uplinks = (0..schedule.uplinks()).filter(|&p| usable(&(from.slice, from.rack, p))).count();
+            prop_assert!(found.len() <= uplinks.min(paths as usize));
+            let left = |rack: u32, p: u32| usable(&(from.slice, rack, p)) && !circuits.contains(&(rack, p));
+            let reached = all_shortest(schedule.racks(), from.rack, from.destination, |rack| {
+                schedule.circuits(from.slice, rack).filter(|&(p, _)| left(rack, p)).collect()
+            });
+            prop_assert!(found.len() == paths as usize || reached.is_empty(), "{:?} leave {:?}", found, reached);
         }
     }
 
@@ -406,6 +447,26 @@ fn operas_paths_are_short_in_every_slice() {
 }
 
 #[test]
+fn operas_disjoint_paths_start_over_all_settled_uplinks() {
+    let matchings = random_factorization(108, 9, 0).unwrap();
+    let schedule = Arc::new(RotorSchedule::spread(&matchings, 6, Stepping::Staggered).unwrap());
+    let disjoint = Disjoint::new(&schedule, ShortestParameters { paths: 5, settled: true }).unwrap();
+    assert_eq!(disjoint.table_bytes(), 4 * 5 * 108u64.pow(3));
+    let (mut firsts, mut hops, mut pairs) = (0, 0, 0);
+    for from in positions(&schedule).filter(|p| p.rack != p.destination && p.slice % 9 == 0 && p.rack % 4 == 0) {
+        let paths: BTreeMap<_, _> = (0..60)
+            .map(|draw| path(&disjoint, &Position { draw, ..from }, 7).unwrap())
+            .map(|hops| (hops[0].uplink, hops.len()))
+            .collect();
+        firsts += paths.len();
+        hops += paths.values().sum::<usize>();
+        pairs += 1;
+    }
+    let (firsts, hops) = (firsts as f64 / f64::from(pairs), hops as f64 / firsts as f64);
+    assert!(firsts > 4.9 && (4.2..4.8).contains(&hops), "{firsts} paths of {hops} hops");
+}
+
+#[test]
 fn tables_and_parameters_beyond_their_limits_are_refused() {
     let schedule = Arc::new(RotorSchedule::spread(&round_robin(4).unwrap(), 1, Stepping::Together).unwrap());
     let text = |routing: Result<(), timeplane_schedule::rotor::RotorError>| routing.unwrap_err().to_string();
@@ -414,6 +475,14 @@ fn tables_and_parameters_beyond_their_limits_are_refused() {
     let shortest = |paths| Shortest::new(&schedule, ShortestParameters { paths, settled: true }).map(|_| ());
     assert_eq!(text(shortest(0)), "0 paths: expected 1 to 255");
     assert_eq!(text(shortest(256)), "256 paths: expected 1 to 255");
+    let disjoint = |of, paths| Disjoint::new(of, ShortestParameters { paths, settled: true }).map(|_| ());
+    assert_eq!(text(disjoint(&schedule, 0)), "0 paths: expected 1 to 255");
+    let large = Arc::new(RotorSchedule::spread(&round_robin(512).unwrap(), 64, Stepping::Together).unwrap());
+    let steps = 8 * 512 * 512 * 512 * 64 * 5u64;
+    assert_eq!(
+        text(disjoint(&large, 5)),
+        format!("{steps} steps of a search for disjoint paths: expected 1 to 17179869184")
+    );
     let ucmp = |parameters| text(Ucmp::new(&schedule, parameters).map(|_| ()));
     assert_eq!(ucmp(UCMP), "0 buckets: expected 1 to 255");
     let buckets = vec![Bytes::kb(1), Bytes::kb(3), Bytes::kb(3)];

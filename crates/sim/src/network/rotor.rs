@@ -75,8 +75,8 @@ impl Network {
     pub(super) fn serve_uplink(&mut self, now: SimTime, link: u32, ends: &mut Endpoints) {
         loop {
             let Some(rotor) = &mut self.rotor else { return };
-            let id = match rotor.next(&mut self.wires, now, link) {
-                Next::Packet(id) => id,
+            let (id, has_more) = match rotor.next(&mut self.wires, now, link) {
+                Next::Packet(id, has_more) => (id, has_more),
                 Next::Wait(until) => return rotor.arm(&mut self.wires, until, link),
                 Next::Nothing => return,
             };
@@ -89,9 +89,7 @@ impl Network {
             match joined {
                 Ok((departure, arrival)) => {
                     self.wires.fly(link, arrival, id);
-                    if let Some(rotor) = &mut self.rotor
-                        && rotor.has_more(now, link)
-                    {
+                    if let Some(rotor) = self.rotor.as_mut().filter(|_| has_more) {
                         rotor.arm(&mut self.wires, departure, link);
                     }
                     return;

@@ -102,7 +102,8 @@ impl Queues {
 
     /// Wire bytes that go before a packet of this class, or with it.
     pub fn ahead_of(&self, id: QueueId) -> u64 {
-        (0..=id.class).map(|class| self.queues[self.place(QueueId { class, ..id })].wire).sum()
+        let last = self.place(id);
+        self.queues[last - id.class..=last].iter().map(|queue| queue.wire).sum()
     }
 
     /// Packets of a queue.
@@ -141,11 +142,9 @@ impl Queues {
     /// The first packet of the first class that has one, with its class.
     #[inline]
     pub fn first(&self, rack: u32, uplink: u32, hold: u32) -> Option<(u32, QueueId)> {
-        (0..CLASSES).find_map(|class| {
-            let id = QueueId { rack, uplink, hold, class };
-            let head = self.queues[self.place(id)].head;
-            (head != LAST).then_some((head, id))
-        })
+        let first = self.place(QueueId { rack, uplink, hold, class: 0 });
+        let class = self.queues[first..first + CLASSES].iter().position(|queue| queue.head != LAST)?;
+        Some((self.queues[first + class].head, QueueId { rack, uplink, hold, class }))
     }
 
     /// Removes the first packet of a queue, of these wire bytes.

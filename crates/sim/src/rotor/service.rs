@@ -19,8 +19,8 @@ use timeplane_schedule::rotor::routing::{Hop, Position};
 
 /// What an uplink does when it is served.
 pub(crate) enum Next {
-    /// Sends this packet; the queue has handed it over.
-    Packet(u32),
+    /// Sends this packet, which its queue has handed over, and has more for this circuit or not.
+    Packet(u32, bool),
     /// Sends nothing before this time.
     Wait(SimTime),
     /// Sends nothing until another packet or slice comes.
@@ -81,12 +81,12 @@ impl Rotor {
 
     /// The next hop of a packet that asks in a slice.
     fn hop(&mut self, packet: &Packet, rack: u32, slice: i64, bulk: bool) -> Option<Hop> {
-        let in_turn = self.routed[self.routing_of(bulk)].as_ref()?.in_turn();
-        let draw = if in_turn {
+        let routed = self.routed[self.routing_of(bulk)].as_ref()?;
+        let draw = if routed.in_turn() {
             let turn = &mut self.turns[rack as usize];
             *turn += 1;
             *turn - 1
-        } else if self.routed[self.routing_of(bulk)].as_ref()?.draws {
+        } else if routed.draws {
             mix64(u64::from(packet.hash) << 32 ^ packet.seq)
         } else {
             u64::from(packet.hash)
@@ -100,7 +100,6 @@ impl Rotor {
             draw,
             age: Bytes::new(if is_data { packet.seq } else { 0 }),
         };
-        let routed = self.routed[self.routing_of(bulk)].as_ref()?;
         let hop = routed.routing.next_hop(&position)?;
         match routed.spec.own() {
             Some(own) if !self.has_circuit(&position, &hop) => {
@@ -291,14 +290,7 @@ impl Rotor {
         if relayed && let Some(grants) = &mut self.grants {
             grants.relays(rack, self.racks.rack_of(packet.destination));
         }
-        Next::Packet(id)
-    }
-
-    /// Whether anything waits at an uplink for the circuit of now.
-    pub fn has_more(&self, at: SimTime, link: u32) -> bool {
-        let (rack, uplink) = self.racks.place_of(link).expect("an uplink");
-        let hold = self.cycle.hold(self.cycle.slice_at(at), uplink);
-        !self.queues.is_empty(rack, uplink, hold.number)
+        Next::Packet(id, !self.queues.is_empty(rack, uplink, hold.number))
     }
 
     /// Racks and uplinks that lead elsewhere from `slice` on, and where packets wait for the

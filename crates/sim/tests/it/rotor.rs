@@ -366,6 +366,7 @@ fn networks() -> impl Strategy<Value = String> {
         "routing.hoho.hops = 3",
         "routing.ucmp = { hops = 3, alpha = 0.7 }",
         "routing.shortest.settled = false",
+        "routing.disjoint = { paths = 3, settled = false }",
         "routing.rotor_lb = {}",
         "routing.hoho = {}\nbulk = { above = \"20 kB\", routing.rotor_lb = {} }",
         "routing.shortest.paths = 3\nbulk = { above = \"20 kB\", by = \"age\", routing.vlb = {} }",

@@ -4,7 +4,8 @@
 //! `over_part`. A program registers its own routings in [`Algorithms`](crate::Algorithms).
 
 use super::{
-    Direct, Hoho, Position, Routing, Shale, Shortest, ShortestParameters, Spread, Ucmp, UcmpParameters, Vlb, path,
+    Direct, Disjoint, Hoho, Position, Routing, Shale, Shortest, ShortestParameters, Spread, Ucmp, UcmpParameters, Vlb,
+    path,
 };
 use crate::rotor::{RotorError, RotorSchedule};
 use crate::{OwnAlgorithm, Registry};
@@ -53,8 +54,18 @@ pub enum RotorRouting {
     },
     /// The fewest hops over circuits of the present slice, as Opera sends short flows.
     Shortest {
-        /// Maximum number of shortest paths between two racks; Opera has 1 or 5.
+        /// Maximum number of shortest paths between two racks; Opera's figure 7 has 1.
         #[serde(default = "one")]
+        paths: u32,
+        /// Leave out switches that change at the start of the slice.
+        #[serde(default = "yes")]
+        settled: bool,
+    },
+    /// Paths over circuits of the present slice that share no circuit: a shortest one, the shortest
+    /// over the circuits that are left, and so on. Opera's figures 9 and 10 have five.
+    Disjoint {
+        /// Maximum number of paths between two racks.
+        #[serde(default = "five")]
         paths: u32,
         /// Leave out switches that change at the start of the slice.
         #[serde(default = "yes")]
@@ -93,6 +104,9 @@ const fn one() -> u32 {
 }
 const fn four() -> u32 {
     4
+}
+const fn five() -> u32 {
+    5
 }
 const fn yes() -> bool {
     true
@@ -141,7 +155,7 @@ impl RotorRouting {
                 check_leads_everywhere(&*built, of.schedule.racks())?;
                 return Ok(built);
             }
-            Self::Shortest { .. } | Self::Hoho { .. } | Self::Ucmp { .. } => {}
+            Self::Shortest { .. } | Self::Disjoint { .. } | Self::Hoho { .. } | Self::Ucmp { .. } => {}
         }
         self.over_part(of, own)
     }
@@ -154,6 +168,9 @@ impl RotorRouting {
             Self::Vlb { spread } => Box::new(Vlb::over_part(schedule, *spread)?),
             Self::Shortest { paths, settled } => {
                 Box::new(Shortest::new(schedule, ShortestParameters { paths: *paths, settled: *settled })?)
+            }
+            Self::Disjoint { paths, settled } => {
+                Box::new(Disjoint::new(schedule, ShortestParameters { paths: *paths, settled: *settled })?)
             }
             Self::Hoho { hops } => Box::new(Hoho::new(schedule, *hops)?),
             Self::Ucmp { hops, alpha, buckets } => {

@@ -102,7 +102,7 @@ impl Earliest {
             let block = u64::from(packet.destination) * u64::from(self.hops) + u64::from(limit) - 1;
             self.steps[(block as usize * s as usize + slice as usize) * n as usize + packet.rack as usize]
         };
-        let found = [hops.clamp(1, self.hops), self.hops].map(step).into_iter().find(|step| step.hops > 0)?;
+        let found = [hops.clamp(1, self.hops), self.hops].into_iter().map(step).find(|step| step.hops > 0)?;
         let (uplink, wait) = (u32::from(found.uplink), u32::from(found.wait));
         let rack = self.schedule.destination(slice + wait, packet.rack, uplink)?;
         Some(Hop { rack, uplink, wait, progress: u16::from(found.hops) - 1 })

@@ -18,7 +18,7 @@ const MOST_PATHS: u32 = 255;
 /// Which circuits and how many paths to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShortestParameters {
-    /// Maximum number of paths of equal length between two racks, from 1 to 255; Opera has 1 or 5.
+    /// Maximum number of paths between two racks, from 1 to 255.
     pub paths: u32,
     /// Leave out switches that change at the start of the slice, as they are dark for a part of it.
     pub settled: bool,

@@ -455,7 +455,7 @@ fn operas_disjoint_paths_start_over_all_settled_uplinks() {
     let (mut firsts, mut hops, mut pairs) = (0, 0, 0);
     for from in positions(&schedule).filter(|p| p.rack != p.destination && p.slice % 9 == 0 && p.rack % 4 == 0) {
         let paths: BTreeMap<_, _> = (0..60)
-            .map(|draw| path(&disjoint, &Position { draw, ..from }, 7).unwrap())
+            .map(|draw| path(&disjoint, &Position { draw, ..from }, 8).unwrap())
             .map(|hops| (hops[0].uplink, hops.len()))
             .collect();
         firsts += paths.len();

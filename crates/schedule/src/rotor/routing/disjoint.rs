@@ -29,8 +29,9 @@ struct Way {
 ///
 /// The first is a shortest path, the next one the shortest over the circuits that are left, and so
 /// on. The packet's [`Position::draw`] picks one. Paths with more hops than fit into
-/// [`Position::progress`] do not count (7 with six uplinks); a pair that has no others asks at
-/// every rack. If there is no path, the packet waits for the next slice that has one.
+/// [`Position::progress`] do not count (with six uplinks, some of eight hops and all longer ones); a
+/// pair that has no others asks at every rack. If there is no path, the packet waits for the next
+/// slice that has one.
 ///
 /// The published runs of Opera with "5 paths" (William Mellette et al., NSDI 2020, figures 9 and
 /// 10) have completion times of such paths, one over each of five uplinks.
@@ -116,11 +117,22 @@ struct Search {
     circuits: Vec<u16>,
     /// Whether a path of the pair has the circuit.
     used: Vec<bool>,
+    /// Per destination and rack, the fewest hops, or `NONE`, whatever is used.
+    hops: Vec<u16>,
     /// Per rack, the rack before it and its uplink, if `seen` has the number of the search.
     before: Vec<(u16, u16)>,
     seen: Vec<u32>,
     number: u32,
-    reached: Vec<u16>,
+    /// Steps to try, by the hops that a path with them has at least: those of the first ones, one
+    /// more, and so on.
+    steps: Vec<Vec<Step>>,
+}
+
+/// A hop that leads to a rack after some others.
+#[derive(Clone, Copy)]
+struct Step {
+    rack: u16,
+    before: (u16, u16),
 }
 
 impl Search {
@@ -128,17 +140,22 @@ impl Search {
         let (racks, uplinks) = (of.schedule.racks(), of.schedule.uplinks());
         let all = (0..racks).flat_map(|rack| (0..uplinks).map(move |uplink| (rack, uplink)));
         let to = |(rack, uplink)| of.circuit(slice, rack, uplink).map_or(NONE, |to| to as u16);
-        let racks = racks as usize;
+        let circuits: Vec<_> = all.map(to).collect();
+        let (racks, uplinks) = (racks as usize, uplinks as usize);
+        let hops = hops(&circuits, racks, uplinks);
+        let most = hops.iter().filter(|&&hops| hops != NONE).max().map_or(0, |&hops| usize::from(hops));
         Self {
             slice,
             racks,
-            uplinks: uplinks as usize,
-            circuits: all.map(to).collect(),
-            used: vec![false; racks * uplinks as usize],
+            uplinks,
+            used: vec![false; circuits.len()],
+            hops,
+            circuits,
             before: vec![(NONE, NONE); racks],
             seen: vec![0; racks],
             number: 0,
-            reached: Vec::with_capacity(racks),
+            // A circuit that leads away adds its hop and the way back.
+            steps: vec![Vec::new(); most + 2],
         }
     }
 
@@ -172,34 +189,67 @@ impl Search {
         ways.resize(end, Way { uplink: NONE, rest: 0 });
     }
 
-    /// Searches a shortest path over circuits that are left. Racks try their uplinks in different
-    /// orders, so that no uplink has more of the paths than others.
+    /// Searches a shortest path over circuits that are left, by A*: no path has fewer hops than
+    /// over all circuits, and each hop brings a rack nearer by one at most. Racks try their uplinks
+    /// in different orders, so that no uplink has more of the paths than others.
     fn reaches(&mut self, from: usize, to: usize) -> bool {
         self.number += 1;
         let turn = mix64(u64::from(self.slice) << 32 | (from * self.racks + to) as u64) as usize >> 16;
-        self.reached.clear();
-        self.reached.push(from as u16);
-        self.seen[from] = self.number;
-        let mut done = 0;
-        while let Some(&at) = self.reached.get(done) {
-            done += 1;
-            let first = usize::from(at) * self.uplinks;
+        let hops = &self.hops[to * self.racks..(to + 1) * self.racks];
+        self.steps.iter_mut().for_each(Vec::clear);
+        self.steps[0].push(Step { rack: from as u16, before: (NONE, NONE) });
+        while self.steps.iter().any(|steps| !steps.is_empty()) {
+            let Some(Step { rack, before }) = self.steps[0].pop() else {
+                self.steps.rotate_left(1);
+                continue;
+            };
+            let at = usize::from(rack);
+            if self.seen[at] == self.number {
+                continue;
+            }
+            (self.seen[at], self.before[at]) = (self.number, before);
+            if at == to {
+                return true;
+            }
             for n in 0..self.uplinks {
-                let uplink = (n + turn + usize::from(at)) % self.uplinks;
-                let next = self.circuits[first + uplink];
-                if next == NONE || self.used[first + uplink] || self.seen[usize::from(next)] == self.number {
-                    continue;
+                let uplink = (n + turn + at) % self.uplinks;
+                let circuit = at * self.uplinks + uplink;
+                let next = self.circuits[circuit];
+                let open = next != NONE && !self.used[circuit] && self.seen[usize::from(next)] != self.number;
+                if open && hops[usize::from(next)] != NONE {
+                    let more = hops[usize::from(next)] + 1 - hops[at];
+                    self.steps[usize::from(more)].push(Step { rack: next, before: (rack, uplink as u16) });
                 }
-                self.seen[usize::from(next)] = self.number;
-                self.before[usize::from(next)] = (at, uplink as u16);
-                if usize::from(next) == to {
-                    return true;
-                }
-                self.reached.push(next);
             }
         }
         false
     }
+}
+
+/// The fewest hops to each destination, from each rack, or `NONE`.
+fn hops(circuits: &[u16], racks: usize, uplinks: usize) -> Vec<u16> {
+    let mut back = vec![Vec::new(); racks];
+    for (circuit, &to) in circuits.iter().enumerate().filter(|&(_, &to)| to != NONE) {
+        back[usize::from(to)].push((circuit / uplinks) as u16);
+    }
+    let mut hops = vec![NONE; racks * racks];
+    let mut reached = Vec::with_capacity(racks);
+    for (to, hops) in hops.chunks_exact_mut(racks).enumerate() {
+        reached.clear();
+        reached.push(to as u16);
+        hops[to] = 0;
+        let mut done = 0;
+        while let Some(&at) = reached.get(done) {
+            done += 1;
+            for &before in &back[usize::from(at)] {
+                if hops[usize::from(before)] == NONE {
+                    hops[usize::from(before)] = hops[usize::from(at)] + 1;
+                    reached.push(before);
+                }
+            }
+        }
+    }
+    hops
 }
 
 impl Routing for Disjoint {

@@ -77,6 +77,10 @@ def test_rotor_lists(rotor):
     w = part(rotor, "workloads")
     rows = w.across(6, 2, 100, 5)
     assert len(rows) == 6 * 4 and all(a // 2 != b // 2 for _, a, b, _ in rows)
+    assert {start for start, *_ in rows} == {5}
+    spread = w.across(6, 2, 100, 5, 1000)
+    starts = [start for start, *_ in spread]
+    assert [row[1:] for row in spread] == [row[1:] for row in rows] and len(set(starts)) > 12 and 5 <= min(starts) <= max(starts) <= 1005
     sizes, share = w.points("websearch")
     assert share.sum() == pytest.approx(1) and share.min() >= 0
     web = w.poisson(12, 3, "websearch", 0.5, 10e9, 200 * w.MS)

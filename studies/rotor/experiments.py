@@ -26,8 +26,10 @@ HOSTS = RACKS * PER_RACK
 #: files. The period of completion times in their logs is 108 superslices, which tells how long
 #: these are: long enough for the queues of five hops in figure 7, of seven in figures 8 and 10.
 SLICE, LONG_SLICE, DARK = 98.9, 138.3, "10 us"
-#: Shortest paths between two racks that packets choose from, in the same files.
-PATHS, LONG_PATHS = 1, 5
+#: Paths between two racks that packets choose from, in the same files: a shortest one, or five of
+#: which no two share a circuit, as the published times of short flows in figure 9 show.
+PATHS: Keys = {"shortest": {"paths": 1}}
+LONG_PATHS: Keys = {"disjoint": {"paths": 5}}
 #: Packets that a sender of NDP sends at once, and that wait at a port behind the one that is being
 #: sent; Opera's queues of 8 and more count that one. Its scripts give static networks more of both,
 #: and even more in the shuffle.
@@ -55,10 +57,9 @@ def rotor(**changes: Any) -> dict[str, Any]:
     return {"rotor": topology | {"slice": f"{SLICE} us", "dark": DARK} | changes}
 
 
-def opera(paths: int = PATHS, **bulk: Any) -> Keys:
-    """Opera: short flows over shortest paths of the slice, bulk by RotorLB."""
-    routing = {"shortest": {"paths": paths}}
-    return {"transport": NDP, "rotor": {"routing": routing, "bulk": {"above": BULK, "routing": {"rotor_lb": {}}} | bulk}}
+def opera(paths: Keys = PATHS, **bulk: Any) -> Keys:
+    """Opera: short flows over paths of the slice, bulk by RotorLB."""
+    return {"transport": NDP, "rotor": {"routing": paths, "bulk": {"above": BULK, "routing": {"rotor_lb": {}}} | bulk}}
 
 
 def shuffled(**bulk: Any) -> Keys:
@@ -144,10 +145,10 @@ SCHEMES_10: Mapping[str, Keys] = {"opera": opera(), "clos": on(CLOS, NDP_STATIC)
 
 # A shuffle, alone (figure 8) and beside short flows (figure 10).
 
-#: The static networks are measured in these ms. Each host sends to this many others, so that the
-#: first windows of all flows, which nobody has pulled, are over by then, and nearly all flows go
-#: on.
-SATURATED, PEERS = (6, 12), 100
+#: On the static networks, flows begin within this time (ms), as in the published lists: if all
+#: began at once, all hosts would send to the same host first. Their throughput is measured after
+#: that.
+BEGIN, SATURATED = 10, (10, 20)
 WEB_LOADS = (0.0001, 0.01, 0.025, 0.05, 0.07, 0.08, 0.09, 0.1)
 #: Web search flows arrive for so long (ms) before the shuffle begins, and the runs end so long
 #: after that.
@@ -159,8 +160,8 @@ def _list_of_shuffle() -> list[Row]:
     return workloads.across(HOSTS, PER_RACK, SHUFFLE, NS)
 
 
-def _list_of_some() -> list[Row]:
-    return workloads.some(HOSTS, PER_RACK, PEERS, SHUFFLE)
+def _list_of_staggered() -> list[Row]:
+    return workloads.across(HOSTS, PER_RACK, SHUFFLE, 0, BEGIN * MS)
 
 
 def _shuffle(name: str, schemes: Mapping[str, Keys], window: str, make: Callable[[], list[Row]]) -> Experiment:
@@ -291,7 +292,7 @@ DEMANDED: Mapping[str, Keys] = {
     "clos": on(DEMAND_CLOS, NDP),
     "expander": on(DEMAND_EXPANDER, NDP),
     "opera": _rotor_scheme(
-        {"transport": NDP, "rotor": {"routing": {"shortest": {"paths": LONG_PATHS}}, "bulk": {"above": "1 MB", "routing": {"rotor_lb": {}}}}},
+        {"transport": NDP, "rotor": {"routing": {"shortest": {"paths": 5}}, "bulk": {"above": "1 MB", "routing": {"rotor_lb": {}}}}},
         stepping="staggered",
         matchings={"random": {}},
     ),
@@ -330,7 +331,7 @@ FULL_SIZE = [
         "shuffle_static",
         {"clos": on(CLOS, NDP_CLOS_SHUFFLE), "expander": on(EXPANDER, NDP_EXPANDER_SHUFFLE)},
         f"{SATURATED[1]} ms",
-        _list_of_some,
+        _list_of_staggered,
     ),
     _mixed(WEB_LOADS),
     _permutation("8 ms"),
@@ -361,7 +362,7 @@ def _smaller(of: Experiment) -> Experiment:
                 lists = {x: lists[x] for x in WEB_LOADS[:4]}
             return replace(of, fabric={"topology": rotor(racks=QUICK_RACKS)}, lists=lists, schemes=_fewer(of.schemes, hosts))
         case "shuffle_static":
-            lists = {x: partial(workloads.some, hosts, PER_RACK, 10, SHUFFLE) for x in of.lists}
+            lists = {x: partial(workloads.across, hosts, PER_RACK, SHUFFLE, 0, BEGIN * MS) for x in of.lists}
             return replace(of, fabric={"topology": rotor(racks=QUICK_RACKS)}, lists=lists, schemes=_fewer(of.schemes, hosts))
         case "permutation" | "all_to_all" | "shale_1" | "shale_2" | "shale_3":
             assert of.sweep

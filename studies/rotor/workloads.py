@@ -14,17 +14,14 @@ DATA = Path(__file__).resolve().parents[2] / "data"
 NS, MS, S = 10**3, 10**9, 10**12
 
 
-def across(hosts: int, per_rack: int, size: int, at: int) -> list[Row]:
-    """A shuffle: from each host to all hosts of other racks, all at once."""
-    return [(at, a, b, size) for a in range(hosts) for b in range(hosts) if a // per_rack != b // per_rack]
-
-
-def some(hosts: int, per_rack: int, peers: int, size: int) -> list[Row]:
-    """A part of a shuffle: from each host to ``peers`` hosts of other racks, evenly spread, all at
-    once. Each host also receives from as many.
+def across(hosts: int, per_rack: int, size: int, at: int, within: int = 0) -> list[Row]:
+    """A shuffle: from each host to all hosts of other racks, all at once, or at random times of as
+    many ps.
     """
-    away = [per_rack + k * (hosts - 2 * per_rack) // peers for k in range(peers)]
-    return [(0, host, (host + by) % hosts, size) for host in range(hosts) for by in away]
+    random = np.random.default_rng(1)
+    pairs = [(a, b) for a in range(hosts) for b in range(hosts) if a // per_rack != b // per_rack]
+    starts = at + random.integers(0, within, len(pairs), endpoint=True)
+    return [(int(start), a, b, size) for start, (a, b) in zip(starts, pairs, strict=True)]
 
 
 @cache

@@ -29,8 +29,8 @@ struct Way {
 ///
 /// The first is a shortest path, the next one the shortest over the circuits that are left, and so
 /// on. The packet's [`Position::draw`] picks one. Paths with more hops than fit into
-/// [`Position::progress`] do not count (with six uplinks, some of eight hops and all longer ones); a
-/// pair that has no others asks at every rack. If there is no path, the packet waits for the next
+/// [`Position::progress`] do not count (with six uplinks, some of eight hops and all longer ones).
+/// A pair that has no others asks at every rack. If there is no path, the packet waits for the next
 /// slice that has one.
 ///
 /// The published runs of Opera with "5 paths" (William Mellette et al., NSDI 2020, figures 9 and

@@ -22,8 +22,8 @@ MS, US = 1e9, 1e6  # picoseconds
 SHARES = (50, 99)
 #: Quantiles of the normal distribution for 95 %.
 Z = 1.96
-#: Payload of full packets of datagrams and of NDP.
-PAYLOAD = 1472
+#: Payload of full packets of datagrams and of NDP, whose headers have 28 and 46 B.
+PAYLOAD, NDP_PAYLOAD = 1472, 1454
 #: ns of a wire, and of 64 B on it at 10 Gb/s.
 WIRE, ACKNOWLEDGEMENT = 250, 51.2
 #: Largest of the short flows of a demand, and smallest of the large ones.
@@ -83,20 +83,20 @@ def cells(outcome: Outcome, x: float, run: tp.Run, row: Row) -> None:
             outcome.summaries[x, run.scheme_name, f"p{share} {name}"] = quantile(fct, share / 100)
 
 
-def rates(run: tp.Run, row: Row, every: float) -> tuple[np.ndarray, np.ndarray]:
+def rates(run: tp.Run, every: float, payload: int = PAYLOAD) -> tuple[np.ndarray, np.ndarray]:
     """Ends of the intervals of ``every`` ms, and what all hosts receive in them as a share of their
-    links, with headers.
+    links, with headers of packets of ``payload``.
     """
     received = run.received
     time, bytes_ = received["time_ps"].astype(float), received["received_bytes"].astype(float)
     ends = np.arange(1, int(time.max() / MS / every + 0.5) + 1) * every
     sums = np.bincount(np.rint(time / MS / every).astype(int), bytes_, len(ends) + 1)[1:]
-    return ends, sums * (MTU / PAYLOAD) * 8 / (HOSTS * RATE * every / 1e3)
+    return ends, sums * (MTU / payload) * 8 / (HOSTS * RATE * every / 1e3)
 
 
 def shuffle(outcome: Outcome, x: float, run: tp.Run, row: Row) -> None:
     """Completion times of the shuffle, and throughput over time."""
-    ends, share = rates(run, row, 1)
+    ends, share = rates(run, 1, PAYLOAD if run.scheme_name == "opera" else NDP_PAYLOAD)
     fct = run.flows["fct_ps"].astype(float) / MS
     numbers = {f"throughput_{end:g}": float(s) for end, s in zip(ends, share, strict=True)}
     numbers["peak"] = float(share.max())
@@ -109,7 +109,7 @@ def shuffle(outcome: Outcome, x: float, run: tp.Run, row: Row) -> None:
 
 def mixed(outcome: Outcome, x: float, run: tp.Run, row: Row) -> None:
     """Throughput of the shuffle and web search together, and of both apart, in the best interval."""
-    ends, share = rates(run, row, 10)
+    ends, share = rates(run, 10)
     flows = run.flows
     of_shuffle = flows["size_bytes"] == SHUFFLE
     fct = flows["fct_ps"].astype(float) / MS

@@ -4,7 +4,7 @@
 //! not know where it came from. If the slice has changed and these uplinks lead elsewhere, the
 //! packet chooses again.
 
-use super::{Hop, Position, Routing, ShortestParameters};
+use super::{Hop, Position, Routing, Shortest, ShortestParameters};
 use crate::rotor::RotorSchedule;
 use crate::rotor::error::{RotorError, table, within};
 use crate::rotor::numbers::below;
@@ -15,7 +15,7 @@ use timeplane_model::mix64;
 const NONE: u16 = u16::MAX;
 /// The largest number of paths between two racks.
 const MOST_PATHS: u32 = 255;
-/// The most circuits that are looked at to find all paths; this takes half a minute.
+/// The most circuits that all searches may look at. A quarter of it, Opera's network, takes 5 s.
 const MOST_STEPS: u64 = 1 << 34;
 
 /// The first hop of a path, and the uplinks after it as one number.
@@ -30,8 +30,8 @@ struct Way {
 /// The first is a shortest path, the next one the shortest over the circuits that are left, and so
 /// on. The packet's [`Position::draw`] picks one. Paths with more hops than fit into
 /// [`Position::progress`] do not count (with six uplinks, some of eight hops and all longer ones).
-/// A pair that has no others asks at every rack. If there is no path, the packet waits for the next
-/// slice that has one.
+/// If a pair has only longer ones, each rack on the way picks a path again. If there is none, the
+/// packet waits for the next slice that has one.
 ///
 /// The published runs of Opera with "5 paths" (William Mellette et al., NSDI 2020, figures 9 and
 /// 10) have completion times of such paths, one over each of five uplinks.
@@ -57,10 +57,11 @@ impl Disjoint {
         table("table of disjoint paths", &[s, n, n, m], size_of::<Way>() as u64)?;
         let steps = u128::from(s * n * n * m) * u128::from(n * u);
         within("steps of a search for disjoint paths", steps.try_into().unwrap_or(u64::MAX), 1, MOST_STEPS)?;
+        let shortest = Shortest::new(schedule, ShortestParameters { paths: 1, ..parameters })?;
         let (schedule, settled, most) = (Arc::clone(schedule), parameters.settled, most as usize);
         let mut disjoint = Self { schedule, settled, most, ways: Vec::with_capacity((s * n * n * m) as usize) };
         for slice in 0..disjoint.schedule.slices() {
-            let mut search = Search::new(&disjoint, slice);
+            let mut search = Search::new(&disjoint, &shortest, slice);
             for (from, to) in (0..n as usize).flat_map(|from| (0..n as usize).map(move |to| (from, to))) {
                 search.add_pair(from, to, most, &mut disjoint.ways);
             }
@@ -136,13 +137,14 @@ struct Step {
 }
 
 impl Search {
-    fn new(of: &Disjoint, slice: u32) -> Self {
+    fn new(of: &Disjoint, shortest: &Shortest, slice: u32) -> Self {
         let (racks, uplinks) = (of.schedule.racks(), of.schedule.uplinks());
         let all = (0..racks).flat_map(|rack| (0..uplinks).map(move |uplink| (rack, uplink)));
         let to = |(rack, uplink)| of.circuit(slice, rack, uplink).map_or(NONE, |to| to as u16);
         let circuits: Vec<_> = all.map(to).collect();
+        let pairs = (0..racks).flat_map(|to| (0..racks).map(move |rack| (rack, to)));
+        let hops: Vec<_> = pairs.map(|(rack, to)| shortest.hops(slice, rack, to).map_or(NONE, |n| n as u16)).collect();
         let (racks, uplinks) = (racks as usize, uplinks as usize);
-        let hops = hops(&circuits, racks, uplinks);
         let most = hops.iter().filter(|&&hops| hops != NONE).max().map_or(0, |&hops| usize::from(hops));
         Self {
             slice,
@@ -176,7 +178,7 @@ impl Search {
             let rest = uplinks.try_fold(0, |rest, uplink| join(uplink, rest, self.uplinks as u32));
             match rest {
                 Some(rest) => ways.push(Way { uplink: first as u16, rest }),
-                // Longer ones follow. The shortest path is kept, and its racks ask again.
+                // Longer ones follow. The shortest path is kept, and its racks pick again.
                 None if first_taken == 0 => ways.push(Way { uplink: first as u16, rest: 0 }),
                 None => {}
             }
@@ -224,32 +226,6 @@ impl Search {
         }
         false
     }
-}
-
-/// The fewest hops to each destination, from each rack, or `NONE`.
-fn hops(circuits: &[u16], racks: usize, uplinks: usize) -> Vec<u16> {
-    let mut back = vec![Vec::new(); racks];
-    for (circuit, &to) in circuits.iter().enumerate().filter(|&(_, &to)| to != NONE) {
-        back[usize::from(to)].push((circuit / uplinks) as u16);
-    }
-    let mut hops = vec![NONE; racks * racks];
-    let mut reached = Vec::with_capacity(racks);
-    for (to, hops) in hops.chunks_exact_mut(racks).enumerate() {
-        reached.clear();
-        reached.push(to as u16);
-        hops[to] = 0;
-        let mut done = 0;
-        while let Some(&at) = reached.get(done) {
-            done += 1;
-            for &before in &back[usize::from(at)] {
-                if hops[usize::from(before)] == NONE {
-                    hops[usize::from(before)] = hops[usize::from(at)] + 1;
-                    reached.push(before);
-                }
-            }
-        }
-    }
-    hops
 }
 
 impl Routing for Disjoint {

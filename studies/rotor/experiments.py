@@ -37,7 +37,8 @@ NDP: Keys = {"ndp": {"window": 20, "queue": 7}}
 NDP_STATIC: Keys = {"ndp": {"window": 30, "queue": 45}}
 NDP_CLOS_SHUFFLE: Keys = {"ndp": {"window": 40, "queue": 59}}
 NDP_EXPANDER_SHUFFLE: Keys = {"ndp": {"window": 40, "queue": 45}}
-#: Published hosts send the first window of a flow in a row, and ours by default flows in turn.
+#: Hosts of the published simulator send packets in the order of their arrival, so the first window
+#: of a flow leaves in a row. Ours serve flows in turn by default.
 IN_A_ROW: Keys = {"nic": {"discipline": "fifo"}}
 #: Flows of more bytes wait for circuits, and so do all flows of the shuffle. Its 100 kB are 70
 #: packets in Opera's simulator, which have 1436 B of payload there, and 1472 B here.

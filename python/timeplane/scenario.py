@@ -469,9 +469,11 @@ _Topology = {"single_switch": SingleSwitch, "leaf_spine": LeafSpine, "tree": Tre
 #:
 #: - ``"ethernet"``: Ethernet: 38 B (preamble 8, header 14, FCS 4, interframe space 12), at least 84
 #:   B on the wire (IEEE 802.3, clause 3).
+#: - ``"ethernet_frame"``: Ethernet frames alone, without preamble and interframe space, as htsim
+#:   and others count: 18 B, at least 64 B.
 #: - ``"ppp"``: Point-to-point protocol, as ns-3's point-to-point link: 2 B.
 #: - ``"none"``: None: wire bytes equal packet bytes.
-Framing: TypeAlias = Literal["ethernet", "ppp", "none"]
+Framing: TypeAlias = Literal["ethernet", "ethernet_frame", "ppp", "none"]
 
 #: A count of octets: a number and one of B, kB, MB, GB, TB, KiB, MiB, GiB.
 Bytes: TypeAlias = str

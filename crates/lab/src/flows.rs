@@ -57,6 +57,7 @@ impl FlowTables<'_> {
                 size_bytes: arrival.bytes.get(),
                 start_ps: arrival.at.as_ps(),
                 fct_ps: fct.map(Duration::as_ps),
+                acknowledged_ps: None,
                 received_bytes: received,
                 ideal_ps: self.ideal(&mut path, arrival.source, arrival.destination, arrival.bytes).as_ps(),
                 measured: measured.contains(&arrival.at),

@@ -18,6 +18,9 @@ pub enum Framing {
     /// wire (IEEE 802.3, clause 3).
     #[default]
     Ethernet,
+    /// Ethernet frames alone, without preamble and interframe space, as htsim and others count:
+    /// 18 B, at least 64 B.
+    EthernetFrame,
     /// Point-to-point protocol, as ns-3's point-to-point link: 2 B.
     Ppp,
     /// None: wire bytes equal packet bytes.
@@ -29,6 +32,7 @@ impl Framing {
     pub const fn overhead(self) -> u32 {
         match self {
             Self::Ethernet => 38,
+            Self::EthernetFrame => 18,
             Self::Ppp => 2,
             Self::None => 0,
         }
@@ -37,6 +41,7 @@ impl Framing {
     pub const fn minimum(self) -> u32 {
         match self {
             Self::Ethernet => 84,
+            Self::EthernetFrame => 64,
             Self::Ppp | Self::None => 0,
         }
     }
@@ -732,6 +737,9 @@ mod tests {
         assert_eq!(Framing::Ethernet.wire(40), 84);
         assert_eq!(Framing::Ethernet.payload_within(1538), 1500);
         assert_eq!(Framing::Ethernet.payload_within(83), 0);
+        let frame = Framing::EthernetFrame;
+        assert_eq!([1482, 46, 1].map(|bytes| frame.wire(bytes)), [1500, 64, 64]);
+        assert_eq!((frame.payload_within(1518), frame.payload_within(63)), (1500, 0));
         assert_eq!(Framing::Ppp.wire(1498), 1500);
     }
 

@@ -191,6 +191,7 @@ mod tests {
                 size_bytes: 1000,
                 start_ps: 0,
                 fct_ps: if flow == 0 { Some(1_000_000) } else { fct_ps },
+                acknowledged_ps: None,
                 received_bytes: 1000,
                 ideal_ps: 1_000_000,
                 measured: true,

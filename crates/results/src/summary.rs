@@ -565,6 +565,7 @@ mod tests {
             size_bytes: 1000,
             start_ps,
             fct_ps,
+            acknowledged_ps: fct_ps,
             received_bytes: 1000,
             ideal_ps: 50,
             measured,

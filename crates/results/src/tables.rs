@@ -136,6 +136,10 @@ tables! {
         /// From arrival to the last byte at the receiver's application; null where the run ended
         /// first.
         fct_ps: Option<i64>,
+        /// From arrival until the sender knows that all bytes have arrived, which other simulators
+        /// count as the completion time; null for datagrams, in a lab, and where the run ended
+        /// first.
+        acknowledged_ps: Option<i64>,
         /// Application bytes that the receiver has got, without repetitions.
         received_bytes: u64,
         /// The completion time in an empty network.

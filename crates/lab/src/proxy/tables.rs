@@ -129,6 +129,7 @@ impl CompletedRun<'_> {
             start_ps: at.as_ps(),
             // The flow lasts longer than the server sends.
             fct_ps: None,
+            acknowledged_ps: None,
             received_bytes: self.figures.in_time.get(),
             ideal_ps: path.completion(packets).as_ps(),
             measured: true,

@@ -78,7 +78,7 @@ pub struct ReceiverSide {
     pub last: i64,
 }
 
-/// A receiver, with the timer of its flow and the flow's turns.
+/// A receiver, with what the flow has beside both ends and few packets need.
 #[derive(Debug)]
 pub struct ReceiverEnd {
     /// The transport's receiver.
@@ -87,6 +87,8 @@ pub struct ReceiverEnd {
     pub armed: i64,
     /// What was left of its credit when it last left the [turns](crate::hosts::turns) of its host.
     pub credit: Option<i64>,
+    /// When the sender learned that all bytes have arrived, in ps.
+    pub acknowledged: Option<i64>,
 }
 
 impl ReceiverEnd {
@@ -187,6 +189,16 @@ impl Flow {
     #[inline(always)]
     pub fn is_over(&self) -> bool {
         self.in_flight == 0 && !self.sender.queued && self.sender.is_done()
+    }
+
+    /// The sender has heard of its receiver: notes when it is done.
+    #[inline]
+    pub fn note_done(&mut self, at: SimTime) {
+        if self.sender.is_done()
+            && let Some(end) = &mut self.receiver.end
+        {
+            end.acknowledged.get_or_insert(at.as_ps());
+        }
     }
 }
 

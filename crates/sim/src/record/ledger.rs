@@ -162,6 +162,7 @@ impl Ledger {
             SenderTransport::Tcp(sender) => (sender.retransmissions(), sender.timeouts()),
             SenderTransport::Ndp(sender, _) => (sender.retransmissions(), sender.timeouts()),
         };
+        let acknowledged = flow.receiver.end.as_ref().and_then(|end| end.acknowledged);
         let row = FlowRow {
             flow: flow.number,
             coflow: (flow.sender.coflow != NONE).then_some(flow.sender.coflow),
@@ -170,6 +171,7 @@ impl Ledger {
             size_bytes: flow.bytes,
             start_ps: flow.start,
             fct_ps: finished.then_some(last - flow.start),
+            acknowledged_ps: acknowledged.map(|at| at - flow.start),
             received_bytes: received,
             ideal_ps: flow.ideal,
             measured: flow.sender.measured,

@@ -28,7 +28,7 @@ fn fabric() -> impl Strategy<Value = (String, u32)> {
         select(vec!["1 Gb/s", "10 Gb/s", "7 Gb/s"]),
         select(vec!["2 Gb/s", "10 Gb/s", "40 Gb/s"]),
         select(vec!["0 s", "1 us", "50 us"]),
-        select(vec!["ethernet", "ppp", "none"]),
+        select(vec!["ethernet", "ethernet_frame", "ppp", "none"]),
         select(vec![576, 1500]),
         select(vec!["0.0", "1e-8", "2e-6"]),
     );
@@ -176,8 +176,11 @@ fn consistent(ran: &Ran, one_path: bool) {
     assert_eq!(s.flows.finished + s.flows.unfinished, s.flows.measured);
     let (size, received) = (ran.column("flows", "size_bytes"), ran.column("flows", "received_bytes"));
     let (fct, ideal) = (ran.nullable("flows", "fct_ps"), ran.column("flows", "ideal_ps"));
+    let known = ran.nullable("flows", "acknowledged_ps");
     for i in 0..size.len() {
         assert!(received[i] <= size[i]);
+        // No sender knows before its receiver.
+        assert!(known[i].is_none_or(|known| fct[i].is_some_and(|fct| fct <= known)), "flow {i}");
         if let Some(fct) = fct[i] {
             assert_eq!(received[i], size[i]);
             // No flow is faster than alone on the same path.

@@ -145,6 +145,10 @@ fn a_lone_flow_takes_its_ideal_time() {
         let (fct, ideal) = (ran.column("flows", "fct_ps"), ran.column("flows", "ideal_ps"));
         if bytes <= 268_000 {
             assert_eq!(fct, ideal, "{bytes} B, in one window");
+            // The last acknowledgement, of 84 B, finds all links idle.
+            let back = |links: i64| links * (67_200 + 1_000_000) + (links - 1) * 300_000;
+            let known = ran.column("flows", "acknowledged_ps");
+            assert_eq!(known, [fct[0] + back(4), fct[1] + back(2)], "{bytes} B");
         }
         // Beyond the window, pulls come at the pace of the link, behind acknowledgements.
         assert!(fct.iter().zip(&ideal).all(|(f, i)| f >= i && *f as f64 <= 1.001 * *i as f64), "{fct:?} {ideal:?}");
@@ -257,7 +261,7 @@ proptest! {
         ]),
         (rate, uplink) in (select(vec!["1 Gb/s", "7 Gb/s"]), select(vec!["2 Gb/s", "10 Gb/s"])),
         propagation in select(vec!["0 s", "3 us"]),
-        framing in select(vec!["ethernet", "ppp", "none"]),
+        framing in select(vec!["ethernet", "ethernet_frame", "ppp", "none"]),
         mtu in select(vec![576, 1500, 9000]),
         bit_error in select(vec!["0.0", "1e-6"]),
         latency in select(vec!["0 s", "2 us"]),
@@ -291,6 +295,9 @@ proptest! {
         // No flow is faster than alone, but where several paths are faster than one of them.
         let one_path = rate == "1 Gb/s" || uplink == "10 Gb/s";
         prop_assert!(!one_path || fct.iter().zip(&ideal).all(|(f, i)| f.is_none_or(|f| f >= *i)), "{}", text);
+        let known = ran.nullable("flows", "acknowledged_ps");
+        let later = |(k, f): (&Option<i64>, &Option<i64>)| k.is_none_or(|k| f.is_some_and(|f| f < k));
+        prop_assert!(known.iter().zip(&fct).all(later), "no sender knows before its receiver\n{}", text);
         prop_assert_eq!(
             serde_json::to_string(&ran.summary).unwrap(),
             serde_json::to_string(&again.summary).unwrap()

@@ -114,6 +114,7 @@ pub fn results(root: &Path, hosts: u32, slots: u32) -> Folder {
                 size_bytes: 1_000_000,
                 start_ps: 0,
                 fct_ps: Some(end / 2 + numbers.next(end as u64 / 2) as i64),
+                acknowledged_ps: None,
                 received_bytes: 1_000_000,
                 ideal_ps: 800_000_000,
                 measured: true,

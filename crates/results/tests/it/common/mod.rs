@@ -46,6 +46,7 @@ pub fn flow(i: u32) -> FlowRow {
         size_bytes: 1 + x % 1_000_000,
         start_ps: i64::from(i) * 1_000_003,
         fct_ps: (i % 10 != 9).then_some(1_000_000 + (x % 50_000_000) as i64),
+        acknowledged_ps: (i % 10 != 9).then_some(1_500_000 + (x % 50_000_000) as i64),
         received_bytes: x % 1_000_000,
         ideal_ps: 1_000_000,
         measured: !i.is_multiple_of(5),

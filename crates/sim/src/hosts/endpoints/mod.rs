@@ -407,7 +407,8 @@ impl Endpoints {
         let hash = flow_hash(source, destination, u64::from(number), self.config.salt);
         let bytes = arrival.bytes.get();
         let (sender, receiver) = self.transports(number, arrival);
-        let end = receiver.map(|transport| Box::new(ReceiverEnd { transport, armed: UNARMED, credit: None }));
+        let end = receiver
+            .map(|transport| Box::new(ReceiverEnd { transport, armed: UNARMED, credit: None, acknowledged: None }));
         let ahead = self.ahead(source, destination, hash);
         let ideal = self.ideal(source, destination, hash, number, bytes);
         let class = self.class(arrival.bytes);

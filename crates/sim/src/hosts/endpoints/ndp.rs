@@ -154,7 +154,10 @@ impl Endpoints {
             match packet.flags & (NACK | PULL) {
                 PULL => sender.on_pull(now, packet.seq),
                 NACK => sender.on_nack(now, packet.seq),
-                _ => sender.on_ack(now, packet.seq),
+                _ => {
+                    sender.on_ack(now, packet.seq);
+                    flow.note_done(at);
+                }
             }
             self.pump_ndp(at, key, wire);
         }

@@ -157,6 +157,7 @@ impl Endpoints {
             self.ledger.round_trip(at, Reading::Acknowledgement, rtt);
         }
         if sender.is_done() {
+            flow.note_done(at);
             if flow.sender.queued {
                 self.leave_gate(at, key, wire);
             }
@@ -276,8 +277,10 @@ impl Endpoints {
         flow.in_flight -= 1;
         let SenderTransport::Raw(sender) = &mut flow.sender.transport else { unreachable!("only raw flows report") };
         sender.on_report(at.on_perfect_clock(), report);
+        let backlog = sender.backlog();
+        flow.note_done(at);
         let (host, destination) = (flow.sender.source, flow.destination);
-        let action = if sender.backlog() > 0 {
+        let action = if backlog > 0 {
             HostAction::Queue { host, destination, key }
         } else if flow.sender.queued {
             HostAction::Withdraw { host, destination, key }

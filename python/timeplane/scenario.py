@@ -143,6 +143,7 @@ __all__ = [
     "Reactive",
     "ReceiveSpec",
     "Record",
+    "Relay",
     "Retune",
     "RoomName",
     "Rotor",
@@ -155,6 +156,7 @@ __all__ = [
     "ScheduleFile",
     "Scheme",
     "Shale",
+    "Share",
     "Shared",
     "Shortest",
     "Shuffle",
@@ -2403,6 +2405,23 @@ class Vlb(Values):
     """Choice of the first hop."""
 
 
+#: Where packets wait that go over another rack.
+#:
+#: - ``"racks"``: In the other rack's queues, as RotorNet has it.
+#: - ``"hosts"``: At its hosts, in turn, which send them again when they are granted a circuit.
+#:   Racks need less memory, and links of hosts carry such packets too. Opera's hosts do so.
+#: - ``"off"``: None do: each waits for the circuit to its destination, as in the shuffle of Opera's
+#:   paper.
+Relay: TypeAlias = Literal["racks", "hosts", "off"]
+
+#: What a host may send over a circuit of its rack.
+#:
+#: - ``"demand"``: A fair share among the hosts that have packets for it.
+#: - ``"equal"``: At most the part that it has if all hosts of the rack send, whether they do or
+#:   not. Hosts need not know of each other. Opera's hosts do so.
+Share: TypeAlias = Literal["demand", "equal"]
+
+
 @dataclass(kw_only=True)
 class RotorLb(Values):
     """RotorLB: hosts keep their packets until racks have agreed to send them directly or over one
@@ -2411,9 +2430,15 @@ class RotorLb(Values):
 
     _key: ClassVar[str] = "rotor_lb"
 
-    relay: bool = True
-    """Whether packets may go over another rack. Without, each waits for the circuit to its
-    destination, as in the shuffle of Opera's paper.
+    relay: Relay = "racks"
+    """Where packets wait that go over another rack."""
+    share: Share = "demand"
+    """What a host may send over a circuit."""
+    void_packets: bool = False
+    """Hosts pace packets by void packets: while a circuit is open over which they may send, they send
+    void packets of the MTU in all gaps, which their rack discards and nobody counts. A packet that
+    is not bulk waits until the void packet in transmission has left. Opera's simulated hosts do so,
+    and those of Silo (SIGCOMM 2015).
     """
 
 

@@ -179,7 +179,7 @@ fabric.topology.expander = { hosts = 16, hosts_per_rack = 3, uplinks = 3, seed =
 [scheme.opera]
 transport.ndp = {}
 rotor.routing.disjoint = { paths = 2, settled = false }
-rotor.bulk = { above = "15 MB", also = "20 kB", routing.rotor_lb = { relay = false } }
+rotor.bulk = { above = "15 MB", also = "20 kB", routing.rotor_lb = { relay = "off", share = "equal", void_packets = true } }
 fabric.topology.rotor = { racks = 8, hosts_per_rack = 2, switches = 2, slice = "50 us" }
 "#,
 ];

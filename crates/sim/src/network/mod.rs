@@ -160,6 +160,7 @@ impl Network {
         {
             return failures.held_mut(host).flows.push(key, now);
         }
+        self.end_void(now, host);
         self.interfaces.push_flow(host, key, now);
         self.refill(now, host, ends);
     }
@@ -341,6 +342,9 @@ impl Network {
         }
         self.meters.hops += 1;
         if to < self.wires.hosts {
+            if self.detours && self.stores_relayed(at, to, id) {
+                return;
+            }
             let packet = self.wires.packets.remove(id);
             if packet.flags & flags::CORRUPT != 0 {
                 self.lose_arriving(link, packet, ends);
@@ -656,6 +660,7 @@ impl Wire for Network {
     #[inline(always)]
     fn transmit(&mut self, now: SimTime, host: u32, packet: Packet) {
         let link = self.wires.uplinks[host as usize];
+        self.end_void(now, host);
         if self.interfaces.is_plain() || self.interfaces.sends_at_once(&self.wires, now, host) {
             self.send(link, now, packet);
         } else if let Err(packet) = self.interfaces.queue_packet(&mut self.wires, &mut self.news, now, host, packet) {
@@ -669,6 +674,7 @@ impl Wire for Network {
     }
 
     fn offer(&mut self, now: SimTime, offer: &Offer) {
+        self.end_void(now, offer.host);
         self.interfaces.offer(&mut self.wires, &mut self.news, now, offer);
     }
 

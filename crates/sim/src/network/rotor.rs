@@ -7,10 +7,10 @@ use crate::engine::event::EventKind;
 use crate::engine::time::SimTime;
 use crate::hosts::endpoints::{DATAGRAM_HEADER, Endpoints};
 use crate::network::link::LinkState;
-use crate::network::packet::{LAST, flags};
+use crate::network::packet::{LAST, Packet, flags};
 use crate::network::{Loss, Network};
 use crate::rotor::Rotor;
-use crate::rotor::grants::{Granted, Lines};
+use crate::rotor::grants::{Granted, GrantedPacket, Lines};
 use crate::rotor::service::Next;
 use timeplane_model::{Duration, LinkId};
 
@@ -45,10 +45,54 @@ impl Network {
         } else {
             to
         };
-        if self.wires.packets.get(id).flags & flags::CORRUPT != 0 {
+        let packet = self.wires.packets.get_mut(id);
+        if packet.flags & flags::CORRUPT != 0 {
             return self.lose_passing(link, id, None, ends);
         }
+        if node != to
+            && !rotor.is_home(node, packet.destination)
+            && let Some(down) = rotor.relays_at_host(&self.wires.links, node, packet)
+        {
+            packet.ahead = [down, LAST, LAST, LAST];
+            return self.forward_beside_detours(at, link, node, id, ends);
+        }
         self.rack_takes(at, link, node, id, ends);
+    }
+
+    /// Whether a packet at a host is one that the host relays, and stores it then.
+    #[inline(never)]
+    pub(super) fn stores_relayed(&mut self, at: SimTime, host: u32, id: u32) -> bool {
+        let Some(rotor) = &mut self.rotor else { return false };
+        let packet = self.wires.packets.get(id);
+        if packet.destination == host || packet.flags & flags::CORRUPT != 0 {
+            return false;
+        }
+        rotor.store(host, id, packet.destination);
+        self.news.pending |= rotor.expect_slice(at);
+        true
+    }
+
+    /// A host has a packet: if its link sends a void packet, it is busy until that has left.
+    #[inline(always)]
+    pub(super) fn end_void(&mut self, now: SimTime, host: u32) {
+        if self.detours {
+            self.end_void_of(now, host);
+        }
+    }
+
+    #[inline(never)]
+    fn end_void_of(&mut self, now: SimTime, host: u32) {
+        let Some(grants) = self.rotor.as_ref().and_then(|r| r.grants.as_ref()) else { return };
+        let Some((since, due)) = grants.voids_at(host, now) else { return };
+        let link = &mut self.wires.links[self.wires.uplinks[host as usize] as usize];
+        let begin = link.free_at().max(since);
+        if begin >= now {
+            return;
+        }
+        let line = link.line_time(link.wire(self.mtu));
+        let sent = (now - begin).as_ps().unsigned_abs().div_ceil(line.unsigned_abs()) as i64;
+        // The void packet before a granted packet is as short as it has to be.
+        link.free_from(SimTime(begin.0 + sent * line).min(due));
     }
 
     fn rack_takes(&mut self, at: SimTime, from: u32, node: u32, id: u32, ends: &mut Endpoints) {
@@ -198,18 +242,39 @@ impl Network {
     }
 
     fn send_granted(&mut self, now: SimTime, host: u32, granted: Granted, ends: &mut Endpoints) -> SimTime {
-        let Granted { flow, destination, uplink, hold } = granted;
-        let (mut packet, last) = ends.take_packet(now, flow, u32::MAX).expect("a granted flow holds packets");
-        packet.path = uplink as u16 + 1;
-        packet.ahead = [LAST, hold, LAST, LAST];
+        let Granted { packet, uplink, hold } = granted;
+        let link = self.wires.uplinks[host as usize];
+        let (path, ahead) = (uplink as u16 + 1, [LAST, hold, LAST, LAST]);
+        let (flow, destination) = match packet {
+            GrantedPacket::Of { flow, destination } => (flow, destination),
+            GrantedPacket::Relayed(id) => {
+                let packet = self.wires.packets.get_mut(id);
+                (packet.path, packet.ahead) = (path, ahead);
+                return self.send_relayed(link, now, id, ends);
+            }
+        };
+        let (packet, last) = ends.take_packet(now, flow, u32::MAX).expect("a granted flow holds packets");
         if last {
             if let Some(grants) = self.rotor.as_mut().and_then(|r| r.grants.as_mut()) {
                 grants.flow_is_sent(host, destination);
             }
             ends.sent_all(flow, self);
         }
-        let link = self.wires.uplinks[host as usize];
-        self.send(link, now, packet)
+        self.send(link, now, Packet { path, ahead, ..packet })
+    }
+
+    /// A host sends a packet that it has relayed: when it departs.
+    fn send_relayed(&mut self, link: u32, now: SimTime, id: u32, ends: &mut Endpoints) -> SimTime {
+        match self.join(link, now, now, id) {
+            Ok((departure, arrival)) => {
+                self.wires.fly(link, arrival, id);
+                departure
+            }
+            Err(reason) => {
+                self.lose_passing(link, id, Some(reason), ends);
+                now
+            }
+        }
     }
 
     /// Keeps a flow that waits for grants at its host. False if it sends at once.

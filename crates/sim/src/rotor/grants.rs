@@ -4,7 +4,11 @@
 //! have for its end, then what its end accepts for others ([RotorLB](timeplane_schedule::rotor::lb)).
 //! All counts are packets of the MTU. Racks know the queues of their hosts and exchange offers
 //! without delay. A host sends over each circuit at its fair part of two rates, that of its own
-//! link and that of the uplink, or faster if a grant needs all of the circuit's time.
+//! link and that of the uplink, or faster if a grant needs all of the circuit's time. It may fill
+//! the time between with void packets.
+//!
+//! What goes over another rack waits there, or at the hosts of that rack, which are granted
+//! circuits for it before all others.
 
 use crate::engine::time::SimTime;
 use crate::hosts::flow::FlowKey;
@@ -13,6 +17,7 @@ use crate::rotor::fabric::Racks;
 use std::collections::{BTreeMap, VecDeque};
 use timeplane_model::{Duration, mix64};
 use timeplane_schedule::rotor::lb::{Offer, Rack, fair_share};
+use timeplane_schedule::rotor::routing::{Relay, Share};
 
 /// Flows of one host for another one.
 #[derive(Debug, Default)]
@@ -22,10 +27,20 @@ struct Pair {
     packets: u64,
 }
 
+/// Packets that a host relays to one rack.
+#[derive(Debug, Default)]
+struct Stored {
+    /// First to last, those with a grant first.
+    packets: VecDeque<u32>,
+    /// How many of them have a grant.
+    granted: u64,
+}
+
 /// Packets that a host may send over one circuit of its rack.
 #[derive(Clone, Copy, Debug)]
 struct Grant {
-    destination: u32,
+    /// Of its flows to a host, or of what it relays.
+    what: What,
     /// The rack of the destination.
     to: u32,
     uplink: u32,
@@ -42,24 +57,44 @@ struct Grant {
     share: f64,
 }
 
+/// What a host may send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum What {
+    /// Packets of its own flows to this host.
+    Flows(u32),
+    /// Packets that it relays.
+    Relayed,
+}
+
 /// What a host has for granted circuits.
 #[derive(Debug, Default)]
 struct Host {
     pairs: BTreeMap<u32, Pair>,
+    /// By rack, what it relays.
+    stored: BTreeMap<u32, Stored>,
     grants: Vec<Grant>,
+    /// From when until when void packets fill the gaps of its link.
+    voids: (SimTime, SimTime),
     /// The part of its link that grants take, to send and to receive, at this planning.
     used: [f64; 2],
     /// Grants towards it: the part of its link and until when.
     incoming: Vec<(SimTime, f64)>,
 }
 
-/// The next packet of a host.
+/// The next packet of a host, and the circuit that it takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Granted {
-    pub flow: FlowKey,
-    pub destination: u32,
+    pub packet: GrantedPacket,
     pub uplink: u32,
     pub hold: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GrantedPacket {
+    /// The next one of a flow.
+    Of { flow: FlowKey, destination: u32 },
+    /// This one, which the host relays.
+    Relayed(u32),
 }
 
 /// The times that packets of the MTU take.
@@ -72,6 +107,14 @@ pub(crate) struct Lines {
     pub way: Duration,
 }
 
+/// The parameters of RotorLB, as scenarios have them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lb {
+    pub relay: Relay,
+    pub share: Share,
+    pub void_packets: bool,
+}
+
 /// Hosts with bulk, and what racks relay.
 pub(crate) struct Grants {
     hosts: Vec<Host>,
@@ -81,19 +124,51 @@ pub(crate) struct Grants {
     armed: Vec<SimTime>,
     /// Packets that hosts hold, with and without a grant.
     held: u64,
-    /// Whether racks relay packets for others.
-    relay: bool,
+    lb: Lb,
+    /// By rack, packets that its hosts were given to relay.
+    turns: Vec<u32>,
 }
 
 impl Grants {
-    pub fn new(hosts: u32, racks: u32, relay: bool) -> Self {
+    pub fn new(hosts: u32, racks: u32, lb: Lb) -> Self {
         Self {
             hosts: (0..hosts).map(|_| Host::default()).collect(),
             racks: (0..racks).map(|_| Rack::new(racks as usize)).collect(),
             armed: vec![SimTime::MAX; hosts as usize],
             held: 0,
-            relay,
+            lb,
+            turns: vec![0; racks as usize],
         }
+    }
+
+    /// The host of a rack that relays its next packet: the next one that works, if hosts relay.
+    pub fn relaying_host(&mut self, places: Racks, rack: u32, works: impl Fn(u32) -> bool) -> Option<u32> {
+        if self.lb.relay != Relay::Hosts {
+            return None;
+        }
+        let turn = &mut self.turns[rack as usize];
+        let next = |n: u32| rack * places.per_rack + (*turn + n) % places.per_rack;
+        let host = (1..=places.per_rack).map(next).find(|&host| works(host)).unwrap_or(next(1));
+        *turn = host - rack * places.per_rack;
+        Some(host)
+    }
+
+    /// A packet for another rack comes to the host that relays it.
+    pub fn store(&mut self, host: u32, to: u32, packet: u32) {
+        self.hosts[host as usize].stored.entry(to).or_default().packets.push_back(packet);
+        self.held += 1;
+    }
+
+    /// Packets that hosts relay.
+    pub fn stored(&self) -> impl Iterator<Item = u32> + '_ {
+        self.hosts.iter().flat_map(|h| h.stored.values()).flat_map(|s| s.packets.iter().copied())
+    }
+
+    /// If a host fills its link at `now`: since when, and when it sends a granted packet instead.
+    pub fn voids_at(&self, host: u32, now: SimTime) -> Option<(SimTime, SimTime)> {
+        let h = &self.hosts[host as usize];
+        let due = h.grants.iter().map(|g| g.due).filter(|&due| due >= now).min();
+        (self.lb.void_packets && h.voids.0 <= now && now < h.voids.1).then(|| (h.voids.0, due.unwrap_or(SimTime::MAX)))
     }
 
     /// Whether a host holds packets.
@@ -121,12 +196,18 @@ impl Grants {
         *relayed = relayed.saturating_sub(1);
     }
 
-    /// Forgets what racks relay, but for what hosts have not sent yet.
-    pub fn forget_relayed(&mut self) {
+    /// Forgets what racks relay, but for what hosts have not sent yet or store.
+    pub fn forget_relayed(&mut self, places: Racks) {
         self.racks.iter_mut().for_each(|rack| rack.relayed.fill(0));
-        for grant in self.hosts.iter().flat_map(|h| &h.grants) {
-            if let Some(over) = grant.over {
-                self.racks[over as usize].relayed[grant.to as usize] += grant.left;
+        for (host, h) in (0..).zip(&self.hosts) {
+            for grant in &h.grants {
+                if let Some(over) = grant.over {
+                    self.racks[over as usize].relayed[grant.to as usize] += grant.left;
+                }
+            }
+            let relayed = &mut self.racks[places.rack_of(host) as usize].relayed;
+            for (&to, stored) in &h.stored {
+                relayed[to as usize] += stored.packets.len() as u64;
             }
         }
     }
@@ -154,22 +235,35 @@ impl Grants {
     pub fn next(&mut self, racks: Racks, host: u32, now: SimTime, line: Duration) -> Option<Result<Granted, SimTime>> {
         self.end_grants(racks, host, now + line);
         let h = &mut self.hosts[host as usize];
-        let first =
-            (0..h.grants.len()).min_by_key(|&i| (h.grants[i].due, h.grants[i].until, h.grants[i].destination))?;
+        let first = (0..h.grants.len()).min_by_key(|&i| (h.grants[i].due, h.grants[i].until, h.grants[i].what))?;
         let grant = &mut h.grants[first];
         if grant.due > now {
             return Some(Err(grant.due));
         }
-        let Grant { destination, uplink, hold, .. } = *grant;
+        let Grant { what, to, uplink, hold, .. } = *grant;
         grant.due = grant.due + grant.every;
         grant.left -= 1;
         if grant.left == 0 {
             h.grants.swap_remove(first);
         }
         self.held -= 1;
-        let flow = h.pairs.get(&destination).and_then(|pair| pair.flows.front());
-        let flow = *flow.expect("grants are of packets that flows hold");
-        Some(Ok(Granted { flow, destination, uplink, hold }))
+        let packet = match what {
+            What::Flows(destination) => {
+                let flow = h.pairs.get(&destination).and_then(|pair| pair.flows.front());
+                GrantedPacket::Of { flow: *flow.expect("grants are of packets that flows hold"), destination }
+            }
+            What::Relayed => {
+                let stored = h.stored.get_mut(&to).expect("grants are of packets that hosts store");
+                stored.granted -= 1;
+                let packet = stored.packets.pop_front().expect("as many as have a grant");
+                if stored.packets.is_empty() {
+                    h.stored.remove(&to);
+                }
+                self.relays(racks.rack_of(host), to);
+                GrantedPacket::Relayed(packet)
+            }
+        };
+        Some(Ok(Granted { packet, uplink, hold }))
     }
 
     /// Takes back what is left of the grants of a host by which a packet had to leave before
@@ -183,7 +277,13 @@ impl Grants {
                 continue;
             }
             h.grants.swap_remove(place);
-            h.pairs.entry(grant.destination).or_default().packets += grant.left;
+            let What::Flows(destination) = grant.what else {
+                if let Some(stored) = h.stored.get_mut(&grant.to) {
+                    stored.granted -= grant.left;
+                }
+                continue;
+            };
+            h.pairs.entry(destination).or_default().packets += grant.left;
             let (from, to) = (racks.rack_of(host) as usize, grant.to as usize);
             self.racks[from].local[to] += grant.left;
             if let Some(over) = grant.over {
@@ -239,12 +339,13 @@ impl Grants {
                     continue;
                 }
                 let room = carries.saturating_sub(queued(rack, uplink, hold.number));
-                let circuit = Circuit { places, lines, now, hold, rack, uplink, end: to };
-                let direct = self.grant(circuit, to, room);
-                rooms[to as usize].push((rack, uplink, room - direct));
+                let circuit = Circuit { places, lines, now, hold, rack, uplink, end: to, share: self.lb.share };
+                let relayed = self.grant_relayed(circuit, room);
+                let direct = self.grant(circuit, to, room - relayed);
+                rooms[to as usize].push((rack, uplink, room - relayed - direct));
             }
         }
-        let relaying = if self.relay { places.racks } else { 0 };
+        let relaying = if self.lb.relay == Relay::Off { 0 } else { places.racks };
         for to in 0..relaying {
             let rooms = std::mem::take(&mut rooms[to as usize]);
             let offers: Vec<Offer> = rooms.iter().map(|&(rack, _, room)| self.offer(rack, to, room)).collect();
@@ -254,7 +355,7 @@ impl Grants {
             let accepted = self.racks[to as usize].accept(&offers, slot);
             for ((rack, uplink, _), accepted) in rooms.into_iter().zip(accepted) {
                 let hold = cycle.hold(slice, uplink);
-                let circuit = Circuit { places, lines, now, hold, rack, uplink, end: to };
+                let circuit = Circuit { places, lines, now, hold, rack, uplink, end: to, share: self.lb.share };
                 for turn in 1..places.racks {
                     let destination = (to + turn) % places.racks;
                     let most = accepted[destination as usize];
@@ -274,6 +375,26 @@ impl Grants {
         offer
     }
 
+    /// Grants up to `most` packets that a rack's hosts relay to the rack at the circuit's end, in
+    /// fair shares of hosts: how many.
+    fn grant_relayed(&mut self, circuit: Circuit, most: u64) -> u64 {
+        if self.lb.relay != Relay::Hosts || most == 0 {
+            return 0;
+        }
+        let Circuit { places, rack, end, .. } = circuit;
+        let senders = rack * places.per_rack..(rack + 1) * places.per_rack;
+        let has = |h: &Host| h.stored.get(&end).map_or(0, |s| s.packets.len() as u64 - s.granted);
+        let want = |h: &Host| has(h).min(circuit.room(h));
+        let wants = self.hosts[senders.start as usize..senders.end as usize].iter().map(want).collect();
+        let shares = shares_from(circuit.draw(end), wants, most);
+        for (host, &packets) in senders.zip(&shares).filter(|s| *s.1 > 0) {
+            let h = &mut self.hosts[host as usize];
+            h.stored.entry(end).or_default().granted += packets;
+            h.give(circuit.grant(What::Relayed, end, packets), &circuit);
+        }
+        shares.iter().sum()
+    }
+
     /// Grants up to `most` packets of a rack's hosts for hosts of another rack, over a circuit, in
     /// fair shares of hosts: how many.
     fn grant(&mut self, circuit: Circuit, to: u32, most: u64) -> u64 {
@@ -286,13 +407,10 @@ impl Grants {
         let receivers = to * places.per_rack..(to + 1) * places.per_rack;
         let direct = circuit.end == to;
         let has = |h: &Host| h.pairs.range(receivers.clone()).map(|(_, pair)| pair.packets).sum::<u64>();
-        let wants: Vec<u64> = senders
-            .clone()
-            .map(|host| &self.hosts[host as usize])
-            .map(|h| has(h).min(circuit.fits(h.used[0])))
-            .collect();
+        let wants: Vec<u64> =
+            senders.clone().map(|host| &self.hosts[host as usize]).map(|h| has(h).min(circuit.room(h))).collect();
         let mut granted = 0;
-        let draw = mix64(circuit.now.0 as u64 ^ mix64(u64::from(rack) << 32 | u64::from(to)));
+        let draw = circuit.draw(to);
         let shares = shares_from(draw, wants, most);
         for (host, share) in senders.zip(shares).filter(|s| s.1 > 0) {
             let pairs = self.hosts[host as usize].pairs.range(receivers.clone());
@@ -312,40 +430,26 @@ impl Grants {
     }
 
     fn grant_pair(&mut self, circuit: Circuit, host: u32, destination: u32, packets: u64) {
-        let Circuit { places, lines, now, hold, uplink, end, .. } = circuit;
-        let over = (places.rack_of(destination) != end).then_some(end);
-        // The first packet comes to the rack as the circuit opens. When the last one comes, it may
-        // find one of each other host there.
-        let start = now.max(hold.open - lines.way - lines.host);
-        let end = hold.close - lines.way - lines.host - lines.uplink * i64::from(places.per_rack);
-        let needed = Duration::from_ps((end - start).as_ps().max(0) / packets as i64);
-        let fair = (lines.host * i64::from(places.uplinks)).max(lines.uplink * i64::from(places.per_rack));
-        let every = needed.min(fair);
-        let share = circuit.share(packets);
-        if over.is_none() {
+        let grant = circuit.grant(What::Flows(destination), circuit.places.rack_of(destination), packets);
+        if grant.over.is_none() {
             let receiver = &mut self.hosts[destination as usize];
-            receiver.used[1] += share;
-            receiver.incoming.push((hold.close, share));
+            receiver.used[1] += grant.share;
+            receiver.incoming.push((circuit.hold.close, grant.share));
         }
         let sender = &mut self.hosts[host as usize];
-        let until = hold.close - lines.way - lines.uplink;
-        let grant = Grant {
-            destination,
-            to: places.rack_of(destination),
-            uplink,
-            hold: hold.number,
-            over,
-            left: packets,
-            due: start,
-            every,
-            until,
-            share,
-        };
-        sender.grants.push(grant);
-        sender.used[0] += share;
+        sender.give(grant, &circuit);
         if let Some(pair) = sender.pairs.get_mut(&destination) {
             pair.packets -= packets;
         }
+    }
+}
+
+impl Host {
+    fn give(&mut self, grant: Grant, circuit: &Circuit) {
+        self.used[0] += grant.share;
+        self.grants.push(grant);
+        let since = if circuit.now < self.voids.1 { self.voids.0 } else { circuit.now };
+        self.voids = (since, self.voids.1.max(circuit.hold.close));
     }
 }
 
@@ -370,11 +474,45 @@ struct Circuit {
     uplink: u32,
     /// The rack at its end.
     end: u32,
+    share: Share,
 }
 
 impl Circuit {
+    /// A number that all circuits draw differently, for packets to a rack.
+    fn draw(&self, to: u32) -> u64 {
+        mix64(self.now.0 as u64 ^ mix64(u64::from(self.rack) << 32 | u64::from(to)))
+    }
+
+    /// A grant of this many packets to a rack.
+    fn grant(&self, what: What, to: u32, packets: u64) -> Grant {
+        let Self { places, lines, now, hold, uplink, end, .. } = *self;
+        // The first packet comes to the rack as the circuit opens. When the last one comes, it may
+        // find one of each other host there.
+        let start = now.max(hold.open - lines.way - lines.host);
+        let last = hold.close - lines.way - lines.host - lines.uplink * i64::from(places.per_rack);
+        let needed = Duration::from_ps((last - start).as_ps().max(0) / packets as i64);
+        Grant {
+            what,
+            to,
+            uplink,
+            hold: hold.number,
+            over: (to != end).then_some(end),
+            left: packets,
+            due: start,
+            every: needed.min(self.fair()),
+            until: hold.close - lines.way - lines.uplink,
+            share: self.part(packets),
+        }
+    }
+
+    /// The time from a packet to the next if a host sends at its fair part.
+    fn fair(&self) -> Duration {
+        let Self { places, lines, .. } = self;
+        (lines.host * i64::from(places.uplinks)).max(lines.uplink * i64::from(places.per_rack))
+    }
+
     /// The part of a host's link that these packets take while the circuit is open.
-    fn share(&self, packets: u64) -> f64 {
+    fn part(&self, packets: u64) -> f64 {
         packets as f64 * self.lines.host.as_ps() as f64 / (self.hold.close - self.hold.open).as_ps() as f64
     }
 
@@ -383,5 +521,17 @@ impl Circuit {
         let most = (self.hold.close - self.hold.open).as_ps() as f64 / self.lines.host.as_ps() as f64;
         // A packet that all but fits does.
         ((1.0 - used).max(0.0) * most + 0.01) as u64
+    }
+
+    /// How many packets a host may be granted.
+    fn room(&self, host: &Host) -> u64 {
+        let fits = self.fits(host.used[0]);
+        if self.share == Share::Demand {
+            return fits;
+        }
+        let most = (self.hold.close - self.hold.open).as_ps() / self.fair().as_ps();
+        let of_this = |g: &&Grant| (g.uplink, g.hold) == (self.uplink, self.hold.number);
+        let granted: u64 = host.grants.iter().filter(of_this).map(|g| g.left).sum();
+        fits.min((most as u64).saturating_sub(granted))
     }
 }

@@ -16,7 +16,7 @@ use crate::network::Trimming;
 use crate::network::packet::Packets;
 use crate::rotor::cycle::Cycle;
 use crate::rotor::fabric::Racks;
-use crate::rotor::grants::Grants;
+use crate::rotor::grants::{Grants, Lb};
 use crate::rotor::queues::Queues;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -188,13 +188,15 @@ impl Rotor {
                 built.map_err(|source| RotorSetupError::Routing { name: name_of(choice).to_owned(), source })?;
             Ok::<_, RotorSetupError>(Some(Routed { spec: choice.clone(), draws: routing.draws_per_packet(), routing }))
         };
-        let granted = routing.routings().any(|(_, r)| r.is_granted());
-        let relay = routing.routings().any(|(_, r)| matches!(r, RotorRouting::RotorLb { relay: true }));
-        check_circuits(&cycle, of, granted)?;
+        let lb = routing.routings().find_map(|(_, r)| match r {
+            &RotorRouting::RotorLb { relay, share, void_packets } => Some(Lb { relay, share, void_packets }),
+            _ => None,
+        });
+        check_circuits(&cycle, of, lb.is_some())?;
         let low = routed(&routing.routing)?;
         let high = routing.bulk.as_ref().map(|b| routed(&b.routing)).transpose()?.flatten();
         Ok(Self {
-            grants: granted.then(|| Box::new(Grants::new(fabric.hosts(), schedule.racks(), relay))),
+            grants: lb.map(|lb| Box::new(Grants::new(fabric.hosts(), schedule.racks(), lb))),
             queues: Queues::new(&cycle),
             turns: vec![0; schedule.racks() as usize],
             dead: vec![false; (schedule.racks() * schedule.uplinks()) as usize],
@@ -256,9 +258,9 @@ impl Rotor {
         }
     }
 
-    /// Packets that wait at racks.
+    /// Packets that wait at racks, and at hosts that relay them.
     pub fn packets<'a>(&'a self, packets: &'a Packets) -> impl Iterator<Item = u32> + 'a {
-        self.queues.packets(packets)
+        self.queues.packets(packets).chain(self.grants.iter().flat_map(|g| g.stored()))
     }
 
     /// Packets that were late for circuits over an uplink, and not lost.

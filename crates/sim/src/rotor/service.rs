@@ -392,7 +392,7 @@ impl Rotor {
     /// which would keep room for it.
     fn count_relayed(&mut self, packets: &Packets) {
         let Some(grants) = &mut self.grants else { return };
-        grants.forget_relayed();
+        grants.forget_relayed(self.racks);
         for (rack, uplink) in (0..self.racks.racks).flat_map(|r| (0..self.racks.uplinks).map(move |p| (r, p))) {
             for id in self.queues.of(rack, uplink).flat_map(|queue| self.queues.chain(queue, packets)) {
                 let packet = packets.get(id);
@@ -417,6 +417,21 @@ impl Rotor {
         let dead = |rack: u32, uplink: u32| self.dead[(rack * self.racks.uplinks + uplink) as usize];
         grants.plan(&self.cycle, self.racks, lines, (slice, &uplinks), queued, dead);
         grants.granted().collect()
+    }
+
+    /// The link to the host that relays a packet which crossed a circuit to this rack, if hosts do.
+    pub fn relays_at_host(&mut self, links: &[LinkState], node: u32, packet: &Packet) -> Option<u32> {
+        let grants = self.grants.as_mut().filter(|_| packet.path == RELAYED)?;
+        let works = |host: u32| !links[2 * host as usize + 1].is_down();
+        let host = grants.relaying_host(self.racks, node - self.racks.hosts, works)?;
+        Some(2 * host + 1)
+    }
+
+    /// A packet comes to a host that relays it.
+    pub fn store(&mut self, host: u32, id: u32, destination: u32) {
+        if let Some(grants) = &mut self.grants {
+            grants.store(host, self.racks.rack_of(destination), id);
+        }
     }
 
     /// The granted packet that a host sends at `now`, or when it will.

@@ -58,7 +58,7 @@ fn small_flows_leave_when_their_circuit_begins() {
     flow_list("rotor-small.csv", &flows);
     let text = fabric("racks = 4, hosts_per_rack = 2, switches = 1, slice = \"100 us\", dark = \"1 us\"")
         + "[workload.flows]\nfile = \"rotor-small.csv\"\n"
-        + &scheme("lb", "routing.rotor_lb.relay = false");
+        + &scheme("lb", "routing.rotor_lb.relay = \"off\"");
     let ran = run(&text, "lb", 1);
     for fct in fct(&ran) {
         // Dark time, seven packets at every second line, and the last one's way.
@@ -145,12 +145,67 @@ fn relays_carry_what_direct_circuits_cannot() {
     let text = fabric("racks = 16, hosts_per_rack = 4, switches = 4, slice = \"50 us\", dark = \"1 us\"")
         + "[workload.flows]\nfile = \"rotor-relays.csv\"\n"
         + &scheme("lb", "routing.rotor_lb = {}")
+        + &scheme("hosts", "routing.rotor_lb.relay = \"hosts\"")
         + &scheme("direct", "routing.direct = {}\nqueue = \"100 MB\"");
-    let slowest = |scheme: &str| *fct(&run(&text, scheme, 1)).iter().max().expect("flows") as f64;
+    let slowest = |ran: &Ran| *fct(ran).iter().max().expect("flows") as f64;
+    let [lb, hosts, direct] = ["lb", "hosts", "direct"].map(|scheme| run(&text, scheme, 1));
     // 2 MB take 1.63 ms at line rate. With relays, they wait for a cycle of 0.2 ms at each end.
-    let (lb, direct) = (slowest("lb"), slowest("direct"));
-    assert!(lb < 4.0e9, "{lb} ps");
-    assert!(direct > 5.0 * lb, "{direct} ps against {lb} ps");
+    assert!(slowest(&lb) < 4.0e9, "{} ps", slowest(&lb));
+    assert!(slowest(&direct) > 5.0 * slowest(&lb), "{} ps against {} ps", slowest(&direct), slowest(&lb));
+    assert!(slowest(&hosts) < 1.2 * slowest(&lb), "{} ps against {} ps", slowest(&hosts), slowest(&lb));
+    // Links of hosts that neither send nor receive flows carry what their racks relay, both ways.
+    let carried = |ran: &Ran, column: &str| -> i64 {
+        let of = ran.column("links", column).into_iter().zip(ran.column("links", "sent_packets"));
+        of.filter(|(host, _)| (8..64).contains(host)).map(|(_, packets)| packets).sum()
+    };
+    assert_eq!([carried(&lb, "from"), carried(&lb, "to")], [0, 0]);
+    assert_eq!(carried(&hosts, "from"), carried(&hosts, "to"));
+    assert!(carried(&hosts, "to") > 4 * 1_000, "of 5436 packets, {}", carried(&hosts, "to"));
+}
+
+/// A circuit carries 82 packets. Of 120, a host that has it alone sends the rest with the second
+/// one. With half of it, it needs a third one.
+#[test]
+fn hosts_have_equal_parts_if_they_do_not_share_by_demand() {
+    flow_list("rotor-parts.csv", &[(5 * US, 0, 4, 120 * 1472)]);
+    let text = fabric("racks = 4, hosts_per_rack = 2, switches = 1, slice = \"100 us\", dark = \"1 us\"")
+        + "[workload.flows]\nfile = \"rotor-parts.csv\"\n"
+        + &scheme("demand", "routing.rotor_lb.relay = \"off\"")
+        + &scheme("equal", "routing.rotor_lb = { relay = \"off\", share = \"equal\" }");
+    let [demand, equal] = ["demand", "equal"].map(|name| fct(&run(&text, name, 1))[0]);
+    assert_eq!(equal - demand, 300 * US);
+}
+
+/// While a host may send bulk, void packets fill its link: a packet that comes at a random time
+/// waits for half of one on average, and for one at most.
+#[test]
+fn packets_wait_for_the_void_packet_before_them() {
+    // In each cycle, bulk of ten packets for the circuit that carries 82.
+    let bulk = (0..120).map(|i| (i * 300 * US, 0, 4, 14_720));
+    let short = (0..2_000).map(|i| (20 * US + i * 17_389_511, 0, 1, 1_000));
+    let mut flows: Vec<_> = bulk.chain(short).collect();
+    flows.sort_unstable();
+    flow_list("rotor-voids.csv", &flows);
+    let bulk = |more: &str| {
+        format!("routing.direct = {{}}\nbulk = {{ above = \"10 kB\", routing.rotor_lb = {{ relay = \"off\"{more} }} }}")
+    };
+    let text = fabric("racks = 4, hosts_per_rack = 2, switches = 1, slice = \"100 us\", dark = \"1 us\"")
+        + "[workload.flows]\nfile = \"rotor-voids.csv\"\n[window]\nmeasure = \"36 ms\"\ndrain = \"0 s\"\n"
+        + &scheme("plain", &bulk(""))
+        + &scheme("voids", &bulk(", void_packets = true"));
+    let waits = |name: &str| -> Vec<i64> {
+        let ran = run(&text, name, 1);
+        let times = ran.nullable("flows", "fct_ps").into_iter().zip(ran.column("flows", "ideal_ps"));
+        let small = times.zip(ran.column("flows", "size_bytes")).filter(|(_, size)| *size == 1_000);
+        small.map(|((fct, ideal), _)| fct.expect("short flows end") - ideal).collect()
+    };
+    let (plain, voids) = (waits("plain"), waits("voids"));
+    assert_eq!((plain.len(), voids.len()), (2_000, 2_000));
+    let mean = |waits: &[i64]| waits.iter().sum::<i64>() as f64 / waits.len() as f64 / LINE as f64;
+    // The circuit is up for a third of the time. Bulk takes 12 us of 300.
+    assert!((mean(&plain) - 0.5 * 0.04).abs() < 0.01, "{} packets", mean(&plain));
+    assert!((mean(&voids) - 0.5 / 3.0).abs() < 0.02, "{} packets", mean(&voids));
+    assert!(voids.iter().all(|wait| (0..=LINE).contains(wait)), "{:?}", voids.iter().max());
 }
 
 /// Without relays a shuffle ends with the circuits that it needs: 9 flows of 35 packets between two
@@ -161,7 +216,7 @@ fn a_shuffle_without_relays_takes_whole_cycles() {
         "racks = 12, hosts_per_rack = 3, switches = 3, slice = \"60 us\", dark = \"6 us\", stepping = \"staggered\", \
          matchings.random.factor = 2",
     ) + "[workload.shuffle]\nbytes = \"51520 B\"\n"
-        + &scheme("direct", "routing.rotor_lb.relay = false")
+        + &scheme("direct", "routing.rotor_lb.relay = \"off\"")
         + &scheme("lb", "routing.rotor_lb = {}");
     let direct = run(&text, "direct", 1);
     let (cycle, hold) = (12 * 60 * US, 3 * 60 * US);
@@ -368,7 +423,9 @@ fn networks() -> impl Strategy<Value = String> {
         "routing.shortest.settled = false",
         "routing.disjoint = { paths = 3, settled = false }",
         "routing.rotor_lb = {}",
+        "routing.rotor_lb = { relay = \"hosts\", share = \"equal\", void_packets = true }",
         "routing.hoho = {}\nbulk = { above = \"20 kB\", routing.rotor_lb = {} }",
+        "routing.hoho = {}\nbulk = { above = \"20 kB\", routing.rotor_lb = { relay = \"hosts\", share = \"equal\", void_packets = true } }",
         "routing.shortest.paths = 3\nbulk = { above = \"20 kB\", by = \"age\", routing.vlb = {} }",
     ]);
     let transport = select(vec![

@@ -47,10 +47,18 @@ pub enum RotorRouting {
     /// RotorLB: hosts keep their packets until racks have agreed to send them directly or over one
     /// other rack.
     RotorLb {
-        /// Whether packets may go over another rack. Without, each waits for the circuit to its
-        /// destination, as in the shuffle of Opera's paper.
-        #[serde(default = "yes")]
-        relay: bool,
+        /// Where packets wait that go over another rack.
+        #[serde(default)]
+        relay: Relay,
+        /// What a host may send over a circuit.
+        #[serde(default)]
+        share: Share,
+        /// Hosts pace packets by void packets: while a circuit is open over which they may send,
+        /// they send void packets of the MTU in all gaps, which their rack discards and nobody
+        /// counts. A packet that is not bulk waits until the void packet in transmission has left.
+        /// Opera's simulated hosts do so, and those of Silo (SIGCOMM 2015).
+        #[serde(default)]
+        void_packets: bool,
     },
     /// The fewest hops over circuits of the present slice, as Opera sends short flows.
     Shortest {
@@ -97,6 +105,32 @@ pub enum RotorRouting {
     },
     /// A routing that a program has registered, with its parameters.
     Own(OwnAlgorithm),
+}
+
+/// Where packets wait that go over another rack.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Relay {
+    /// In the other rack's queues, as RotorNet has it.
+    #[default]
+    Racks,
+    /// At its hosts, in turn, which send them again when they are granted a circuit. Racks need
+    /// less memory, and links of hosts carry such packets too. Opera's hosts do so.
+    Hosts,
+    /// None do: each waits for the circuit to its destination, as in the shuffle of Opera's paper.
+    Off,
+}
+
+/// What a host may send over a circuit of its rack.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Share {
+    /// A fair share among the hosts that have packets for it.
+    #[default]
+    Demand,
+    /// At most the part that it has if all hosts of the rack send, whether they do or not. Hosts
+    /// need not know of each other. Opera's hosts do so.
+    Equal,
 }
 
 const fn one() -> u32 {

@@ -29,6 +29,12 @@ impl Racks {
         host / self.per_rack
     }
 
+    /// The link of a rack towards one of its hosts.
+    #[inline]
+    pub fn downlink(&self, host: u32) -> u32 {
+        2 * host + 1
+    }
+
     /// The link of an uplink of a rack, towards its rotor switch.
     #[inline]
     pub fn uplink(&self, rack: u32, uplink: u32) -> u32 {

@@ -125,7 +125,7 @@ pub(crate) struct Grants {
     /// Packets that hosts hold, with and without a grant.
     held: u64,
     lb: Lb,
-    /// By rack, packets that its hosts were given to relay.
+    /// By rack, which of its hosts was given a packet to relay last.
     turns: Vec<u32>,
 }
 
@@ -167,8 +167,12 @@ impl Grants {
     /// If a host fills its link at `now`: since when, and when it sends a granted packet instead.
     pub fn voids_at(&self, host: u32, now: SimTime) -> Option<(SimTime, SimTime)> {
         let h = &self.hosts[host as usize];
+        let (since, until) = h.voids;
+        if !self.lb.void_packets || now < since || until <= now {
+            return None;
+        }
         let due = h.grants.iter().map(|g| g.due).filter(|&due| due >= now).min();
-        (self.lb.void_packets && h.voids.0 <= now && now < h.voids.1).then(|| (h.voids.0, due.unwrap_or(SimTime::MAX)))
+        Some((since, due.unwrap_or(SimTime::MAX)))
     }
 
     /// Whether a host holds packets.

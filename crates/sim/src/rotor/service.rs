@@ -422,9 +422,9 @@ impl Rotor {
     /// The link to the host that relays a packet which crossed a circuit to this rack, if hosts do.
     pub fn relays_at_host(&mut self, links: &[LinkState], node: u32, packet: &Packet) -> Option<u32> {
         let grants = self.grants.as_mut().filter(|_| packet.path == RELAYED)?;
-        let works = |host: u32| !links[2 * host as usize + 1].is_down();
+        let works = |host: u32| !links[self.racks.downlink(host) as usize].is_down();
         let host = grants.relaying_host(self.racks, node - self.racks.hosts, works)?;
-        Some(2 * host + 1)
+        Some(self.racks.downlink(host))
     }
 
     /// A packet comes to a host that relays it.

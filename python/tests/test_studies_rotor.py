@@ -35,8 +35,8 @@ def test_rotor_networks_of_one_price_are_operas(rotor):
 
 def test_rotor_theory_of_small_networks(rotor):
     a = part(rotor, "arithmetic")
-    # Of two racks, all packets go directly; of three, half of them.
-    assert [a.vlb_permutation(n) for n in (2, 3)] == [1, pytest.approx(2 / 3)]
+    # Of two racks, all circuits are direct; of three, half of them, and the others carry half.
+    assert [a.vlb_permutation(n) for n in (2, 3)] == [1, 0.75]
     assert [a.shale_throughput(2, h) for h in (1, 2)] == [1, 0.5]
     # Two racks of one dimension meet in each slice: a packet leaves at once.
     assert a.shale_slices(2, 1) == (0, 0)
@@ -44,33 +44,6 @@ def test_rotor_theory_of_small_networks(rotor):
     # that in dimension 1 is in slice 1 or none, and direct steps end in slice 2 or 3 at the latest.
     mean, most = a.shale_slices(2, 2)
     assert most == 3 and 0 < mean < 3
-
-
-def test_rotor_distances_are_shortest_paths(rotor):
-    networkx = pytest.importorskip("networkx")
-    hops, of = part(rotor, "hops"), part(rotor, "experiments").experiments(quick=True)["cells_1"]
-    circuits = hops.circuits(of.scenario(1))
-    racks = circuits.shape[1]
-    assert circuits.shape == (racks, 18, 6) and ((circuits >= -1) & (circuits < racks)).all()
-    found = hops.between_racks(of)
-    for s, uplinks in hops.settled(circuits)[:4]:
-        assert len(uplinks) == 5 and s % 6 not in uplinks
-        graph = networkx.Graph((a, int(b)) for u in uplinks for a, b in enumerate(circuits[s, :, u]) if b >= 0)
-        for a, lengths in networkx.all_pairs_shortest_path_length(graph):
-            assert all(found[s, a, b] == length for b, length in lengths.items())
-
-
-@pytest.mark.parametrize("topology", [tp.Expander(hosts=12, hosts_per_rack=2, uplinks=2), tp.FatTree(k=4, hosts_per_edge=2)])
-def test_rotor_wires_of_static_networks_are_shortest_paths(rotor, make, topology):
-    networkx = pytest.importorskip("networkx")
-    fabric = tp.Fabric(topology=topology, rate="10 Gb/s")
-    run = make(fabric=fabric, scheme={"ndp": tp.Scheme(transport=tp.Ndp())}, seeds=1).run(results=None).runs[0]
-    graph = networkx.Graph(zip(run.links["from"].tolist(), run.links["to"].tolist(), strict=True))
-    hosts = run.flows["source"].astype(int).max() + 1
-    pairs = np.array([(a, b) for a in range(hosts) for b in range(hosts) if a != b]).T
-    found = part(rotor, "hops").wires(run, hosts, pairs)
-    for a, b, wires in zip(*pairs, found, strict=True):
-        assert wires == networkx.shortest_path_length(graph, int(a), int(b)), (a, b)
 
 
 def test_rotor_lists(rotor):
@@ -85,7 +58,7 @@ def test_rotor_lists(rotor):
     assert share.sum() == pytest.approx(1) and share.min() >= 0
     web = w.poisson(12, 3, "websearch", 0.5, 10e9, 200 * w.MS)
     assert all(a // 3 != b // 3 and 0 <= b < 12 for _, a, b, _ in web) and {n for *_, n in web} <= set(sizes.astype(int))
-    assert sum(n for *_, n in web) * 8 / (0.2 * 12 * 10e9) == pytest.approx(0.5, rel=0.2)
+    assert sum(n for *_, n in web) * 8 / (0.2 * 12 * 10e9) == pytest.approx(0.5, rel=0.02)
     for of in (w.fb2010(12, 5, 50, 0.5, 10e9, 1e9), w.projector(12, 5, "websearch", 0.5, 10e9, 1e9)):
         assert all(a // 5 != b // 5 for _, a, b, _ in of) and max(b for _, _, b, _ in of) < 60
         busiest = max(np.bincount([r[i] // 5 for r in of], [r[3] for r in of]).max() for i in (1, 2))

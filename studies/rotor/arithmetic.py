@@ -81,10 +81,12 @@ def static_networks(hosts: int, k: int, alpha: float, tiers: int = 3) -> tuple[S
 
 
 def vlb_permutation(racks: int) -> float:
-    """Share of the uplinks' rate that Valiant load balancing carries of a permutation. A packet
-    takes two hops, or one if the next circuit happens to lead to its destination.
+    """Share of the uplinks' rate that Valiant load balancing carries of a permutation. One of a
+    rack's ``racks`` - 1 circuits leads to its destination and carries its packets directly. The
+    others are shared by halves with second hops of others. A packet that finds no room on one takes
+    a later one.
     """
-    return 1 / (2 - 1 / (racks - 1))
+    return racks / (2 * (racks - 1))
 
 
 def shale_throughput(side: int, dimensions: int) -> float:

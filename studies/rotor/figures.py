@@ -80,8 +80,9 @@ def fig7(outcomes: Outcomes) -> Figure:
     figure, axes = panels(4, height=2.8, sharey=True)
     at = np.arange(len(CLASSES))
     for a, (load, share) in zip(axes, [(1, 50), (1, 99), (10, 50), (10, 99)], strict=True):
-        outcome = outcomes[f"cells_{load}"]
-        for i, scheme in enumerate(outcome.experiment.schemes):
+        names = ["cells_1", "cells_lb"] if load == 1 else ["cells_10"]
+        schemes = [(outcomes[name], scheme) for name in names for scheme in outcomes[name].experiment.schemes]
+        for i, (outcome, scheme) in enumerate(schemes):
             of = [outcome.summaries[0, scheme, f"p{share} {name}"] for name in CLASSES]
             look = CELLS[scheme]
             mean = np.array([s.mean for s in of])
@@ -206,7 +207,7 @@ def tuning(outcomes: Outcomes) -> Figure:
 
 
 FIGURES: Figures = {
-    "fig7": Drawing(fig7, ["cells_1", "cells_10"]),
+    "fig7": Drawing(fig7, ["cells_1", "cells_lb", "cells_10"]),
     "fig8": Drawing(fig8, ["shuffle", "shuffle_static", "mixed"]),
     "theory": Drawing(theory, ["permutation", "all_to_all", *(f"shale_{h}" for h in DIMENSIONS)]),
     "demand": Drawing(demand, ["demand_fb2010", "demand_projector"]),

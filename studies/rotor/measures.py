@@ -11,21 +11,20 @@ import numpy as np
 import timeplane as tp
 from timeplane.studies import Summary
 
-from .experiments import CLASSES, HOSTS, MTU, PER_RACK, RATE, SATURATED, SHUFFLE, SLICE, THEORY_SLICE
-from .hops import between_racks, wires
+from .experiments import CLASSES, FRAME, HOSTS, PER_RACK, RATE, SATURATED, SHUFFLE, THEORY_SLICE
 
 if TYPE_CHECKING:
     from .study import Outcome
 
-MS, US = 1e9, 1e6  # picoseconds
+MS = 1e9  # picoseconds
 #: Percentiles of completion times.
 SHARES = (50, 99)
 #: Quantiles of the normal distribution for 95 %.
 Z = 1.96
 #: Payload of full packets of datagrams and of NDP, whose headers have 28 and 46 B.
-PAYLOAD, NDP_PAYLOAD = 1472, 1454
-#: ns of a wire, and of 64 B on it at 10 Gb/s.
-WIRE, ACKNOWLEDGEMENT = 250, 51.2
+PAYLOAD, NDP_PAYLOAD = 1454, 1436
+#: ns of a wire.
+WIRE = 250
 #: Largest of the short flows of a demand, and smallest of the large ones.
 SHORT, LARGE = 100e3, 1e6
 
@@ -51,32 +50,27 @@ def _flows(run: tp.Run) -> dict[str, np.ndarray]:
     """Flows of the measured interval: times in ms; ``inf`` where a flow did not finish."""
     table = run.flows
     use = table["measured"].astype(bool)
-    of = {name: table[name].astype(float)[use] for name in ("source", "destination", "start_ps", "fct_ps", "ideal_ps", "size_bytes")}
-    of["fct"] = np.where(np.isnan(of["fct_ps"]), np.inf, of["fct_ps"] / MS)
+    of = {name: table[name].astype(float)[use] for name in ("source", "destination", "start_ps", "fct_ps", "acknowledged_ps", "size_bytes")}
+    for name in ("fct", "acknowledged"):
+        of[name] = np.where(np.isnan(of[f"{name}_ps"]), np.inf, of[f"{name}_ps"] / MS)
     return of
 
 
-def _acknowledged(outcome: Outcome, run: tp.Run, of: Mapping[str, np.ndarray]) -> np.ndarray:
+def _acknowledged(run: tp.Run, of: Mapping[str, np.ndarray]) -> np.ndarray:
     """Completion times (ms) as the published simulator counts those of NDP: they end when the sender
     has the last acknowledgement. Its wires of hosts have no delay, and those of Opera are left out.
     """
     if run.scheme_name == "rotor_lb":
         return of["fct"]
-    pairs = np.stack([of["destination"], of["source"]]).astype(np.int64)
-    if run.scheme_name == "opera":
-        distance, times = between_racks(outcome.experiment), np.where(np.isinf(of["fct"]), 0, of["start_ps"] + of["fct_ps"])
-        slices = (times / US / SLICE).astype(int) % len(distance)
-        # Two wires and a rotor switch take 500 ns.
-        hops = distance[slices, *pairs // PER_RACK].astype(float)
-        return of["fct"] + (hops * 500 - 2 * WIRE + (hops + 2) * ACKNOWLEDGEMENT) / 1e6
-    return of["fct"] + wires(run, HOSTS, pairs) * (WIRE + ACKNOWLEDGEMENT) / 1e6
+    wires = 4 * WIRE if run.scheme_name == "opera" else 0
+    return of["acknowledged"] - wires / 1e6
 
 
 def cells(outcome: Outcome, x: float, run: tp.Run, row: Row) -> None:
     """Completion times (ms) by size of the flows between racks."""
     of = _flows(run)
     across = of["source"] // PER_RACK != of["destination"] // PER_RACK
-    times = _acknowledged(outcome, run, of)
+    times = _acknowledged(run, of)
     for name, (low, high) in CLASSES.items():
         fct = times[across & (of["size_bytes"] >= low) & (of["size_bytes"] < high)]
         for share in SHARES:
@@ -91,7 +85,7 @@ def rates(run: tp.Run, every: float, payload: int = PAYLOAD) -> tuple[np.ndarray
     time, bytes_ = received["time_ps"].astype(float), received["received_bytes"].astype(float)
     ends = np.arange(1, int(time.max() / MS / every + 0.5) + 1) * every
     sums = np.bincount(np.rint(time / MS / every).astype(int), bytes_, len(ends) + 1)[1:]
-    return ends, sums * (MTU / payload) * 8 / (HOSTS * RATE * every / 1e3)
+    return ends, sums * (FRAME / payload) * 8 / (HOSTS * RATE * every / 1e3)
 
 
 def shuffle(outcome: Outcome, x: float, run: tp.Run, row: Row) -> None:
@@ -126,7 +120,7 @@ def carried(outcome: Outcome, x: float, run: tp.Run, row: Row) -> None:
     of = _flows(run)
     slices = of["fct"] * 1e3 / THEORY_SLICE
     hosts = int(max(of["source"].max(), of["destination"].max())) + 1
-    share = float(row["goodput_bps"]) * MTU / PAYLOAD / (hosts * RATE)
+    share = float(row["goodput_bps"]) * FRAME / PAYLOAD / (hosts * RATE)
     numbers = {"carried": share, "late": float((~np.isfinite(slices)).mean()), "dropped": float(row["dropped_packets"])}
     if np.isfinite(slices).all():
         numbers |= {"slices_mean": float(slices.mean()), "slices_max": float(slices.max())}

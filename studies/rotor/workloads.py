@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from pathlib import Path
 
@@ -33,17 +34,19 @@ def points(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 def poisson(hosts: int, per_rack: int, name: str, load: float, rate: float, until: int) -> list[Row]:
     """Flows at random times between random hosts of different racks, with the sizes of the points
-    of a distribution. ``load`` is that of the hosts' links of ``rate`` bit/s.
+    of a distribution. ``load`` is that of the hosts' links of ``rate`` bit/s. There are as many flows
+    as have its bytes: with a random number, 50 ms of web search at 10 % would have 9.5 to 10.5 %.
     """
     random = np.random.default_rng(1)
     sizes, share = points(name)
-    number = random.poisson(load * hosts * rate / 8 / (sizes @ share) * until / S)
+    bytes_ = load * hosts * rate / 8 * until / S
+    of = random.choice(sizes, 2 * math.ceil(bytes_ / (sizes @ share)) + 100, p=share).astype(int)
+    number = int(np.searchsorted(np.cumsum(of), bytes_)) + 1
     start, source = random.integers(0, until, number), random.integers(0, hosts, number)
     # One of the hosts of all other racks.
     away = random.integers(per_rack, hosts, number)
     to = (source // per_rack * per_rack + away) % hosts
-    of = random.choice(sizes, number, p=share).astype(int)
-    return [(int(t), int(a), int(b), int(n)) for t, a, b, n in zip(start, source, to, of, strict=True)]
+    return [(int(t), int(a), int(b), int(n)) for t, a, b, n in zip(start, source, to, of[:number], strict=True)]
 
 
 @cache

@@ -153,7 +153,7 @@ def _cells(name: str, load: float, schemes: Mapping[str, Keys], window: str, war
     return Experiment(name, "cells", schemes, (warmup, window, "60 ms"), workload=workload, counts="flows")
 
 
-#: Medians of RotorLB are uniform over a cycle, so many flows have to be seen.
+#: Completion times under RotorLB are uniform over a cycle, so their median needs many flows.
 SCHEMES_LB: Mapping[str, Keys] = {"rotor_lb": rotor_lb(**LB)}
 SCHEMES_1: Mapping[str, Keys] = {"opera": opera()}
 SCHEMES_10: Mapping[str, Keys] = {"opera": opera(), "clos": on(CLOS, NDP_STATIC), "expander": on(EXPANDER, NDP_STATIC)}

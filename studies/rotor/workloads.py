@@ -35,7 +35,8 @@ def points(name: str) -> tuple[np.ndarray, np.ndarray]:
 def poisson(hosts: int, per_rack: int, name: str, load: float, rate: float, until: int) -> list[Row]:
     """Flows at random times between random hosts of different racks, with the sizes of the points
     of a distribution. ``load`` is that of the hosts' links of ``rate`` bit/s. There are as many flows
-    as have its bytes: with a random number, 50 ms of web search at 10 % would have 9.5 to 10.5 %.
+    as have its bytes. With a random number, the load of 50 ms of web search at 10 % would have a
+    standard deviation of half a percentage point.
     """
     random = np.random.default_rng(1)
     sizes, share = points(name)

@@ -32,6 +32,7 @@ __all__ = [
     "Buffer",
     "Bulk",
     "BulkBy",
+    "BulkRelay",
     "Bytes",
     "Cdf",
     "CdfPoints",
@@ -42,6 +43,7 @@ __all__ = [
     "Check",
     "CircuitAlgorithm",
     "CircuitDemand",
+    "CircuitShare",
     "Circuits",
     "Codel",
     "Coflows",
@@ -143,7 +145,6 @@ __all__ = [
     "Reactive",
     "ReceiveSpec",
     "Record",
-    "Relay",
     "Retune",
     "RoomName",
     "Rotor",
@@ -156,7 +157,6 @@ __all__ = [
     "ScheduleFile",
     "Scheme",
     "Shale",
-    "Share",
     "Shared",
     "Shortest",
     "Shuffle",
@@ -2412,14 +2412,14 @@ class Vlb(Values):
 #:   Racks need less memory, and links of hosts carry such packets too. Opera's hosts do so.
 #: - ``"off"``: None do: each waits for the circuit to its destination, as in the shuffle of Opera's
 #:   paper.
-Relay: TypeAlias = Literal["racks", "hosts", "off"]
+BulkRelay: TypeAlias = Literal["racks", "hosts", "off"]
 
 #: What a host may send over a circuit of its rack.
 #:
 #: - ``"demand"``: A fair share among the hosts that have packets for it.
 #: - ``"equal"``: At most the part that it has if all hosts of the rack send, whether they do or
 #:   not. Hosts need not know of each other. Opera's hosts do so.
-Share: TypeAlias = Literal["demand", "equal"]
+CircuitShare: TypeAlias = Literal["demand", "equal"]
 
 
 @dataclass(kw_only=True)
@@ -2430,9 +2430,9 @@ class RotorLb(Values):
 
     _key: ClassVar[str] = "rotor_lb"
 
-    relay: Relay = "racks"
+    relay: BulkRelay = "racks"
     """Where packets wait that go over another rack."""
-    share: Share = "demand"
+    share: CircuitShare = "demand"
     """What a host may send over a circuit."""
     void_packets: bool = False
     """Hosts pace packets by void packets: while a circuit is open over which they may send, they send

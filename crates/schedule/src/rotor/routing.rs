@@ -19,7 +19,7 @@ mod shortest;
 mod ucmp;
 mod vlb;
 
-pub use choice::{Relay, RotorRouting, RoutingParameters, Routings, Share};
+pub use choice::{BulkRelay, CircuitShare, RotorRouting, RoutingParameters, Routings};
 pub use direct::Direct;
 pub use disjoint::Disjoint;
 pub use hoho::Hoho;

@@ -17,7 +17,7 @@ use crate::rotor::fabric::Racks;
 use std::collections::{BTreeMap, VecDeque};
 use timeplane_model::{Duration, mix64};
 use timeplane_schedule::rotor::lb::{Offer, Rack, fair_share};
-use timeplane_schedule::rotor::routing::{Relay, Share};
+use timeplane_schedule::rotor::routing::{BulkRelay, CircuitShare};
 
 /// Flows of one host for another one.
 #[derive(Debug, Default)]
@@ -110,8 +110,8 @@ pub(crate) struct Lines {
 /// The parameters of RotorLB, as scenarios have them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lb {
-    pub relay: Relay,
-    pub share: Share,
+    pub relay: BulkRelay,
+    pub share: CircuitShare,
     pub void_packets: bool,
 }
 
@@ -143,7 +143,7 @@ impl Grants {
 
     /// The host of a rack that relays its next packet: the next one that works, if hosts relay.
     pub fn relaying_host(&mut self, places: Racks, rack: u32, works: impl Fn(u32) -> bool) -> Option<u32> {
-        if self.lb.relay != Relay::Hosts {
+        if self.lb.relay != BulkRelay::Hosts {
             return None;
         }
         let turn = &mut self.turns[rack as usize];
@@ -349,7 +349,7 @@ impl Grants {
                 rooms[to as usize].push((rack, uplink, room - relayed - direct));
             }
         }
-        let relaying = if self.lb.relay == Relay::Off { 0 } else { places.racks };
+        let relaying = if self.lb.relay == BulkRelay::Off { 0 } else { places.racks };
         for to in 0..relaying {
             let rooms = std::mem::take(&mut rooms[to as usize]);
             let offers: Vec<Offer> = rooms.iter().map(|&(rack, _, room)| self.offer(rack, to, room)).collect();
@@ -382,7 +382,7 @@ impl Grants {
     /// Grants up to `most` packets that a rack's hosts relay to the rack at the circuit's end, in
     /// fair shares of hosts: how many.
     fn grant_relayed(&mut self, circuit: Circuit, most: u64) -> u64 {
-        if self.lb.relay != Relay::Hosts || most == 0 {
+        if self.lb.relay != BulkRelay::Hosts || most == 0 {
             return 0;
         }
         let Circuit { places, rack, end, .. } = circuit;
@@ -478,7 +478,7 @@ struct Circuit {
     uplink: u32,
     /// The rack at its end.
     end: u32,
-    share: Share,
+    share: CircuitShare,
 }
 
 impl Circuit {
@@ -530,7 +530,7 @@ impl Circuit {
     /// How many packets a host may be granted.
     fn room(&self, host: &Host) -> u64 {
         let fits = self.fits(host.used[0]);
-        if self.share == Share::Demand {
+        if self.share == CircuitShare::Demand {
             return fits;
         }
         let most = (self.hold.close - self.hold.open).as_ps() / self.fair().as_ps();

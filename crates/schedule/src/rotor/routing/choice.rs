@@ -49,10 +49,10 @@ pub enum RotorRouting {
     RotorLb {
         /// Where packets wait that go over another rack.
         #[serde(default)]
-        relay: Relay,
+        relay: BulkRelay,
         /// What a host may send over a circuit.
         #[serde(default)]
-        share: Share,
+        share: CircuitShare,
         /// Hosts pace packets by void packets: while a circuit is open over which they may send,
         /// they send void packets of the MTU in all gaps, which their rack discards and nobody
         /// counts. A packet that is not bulk waits until the void packet in transmission has left.
@@ -110,7 +110,7 @@ pub enum RotorRouting {
 /// Where packets wait that go over another rack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Relay {
+pub enum BulkRelay {
     /// In the other rack's queues, as RotorNet has it.
     #[default]
     Racks,
@@ -124,7 +124,7 @@ pub enum Relay {
 /// What a host may send over a circuit of its rack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Share {
+pub enum CircuitShare {
     /// A fair share among the hosts that have packets for it.
     #[default]
     Demand,

@@ -26,7 +26,7 @@ mod serve;
 mod setup;
 mod shared_buffer;
 mod trains;
-mod trimming;
+pub(crate) mod trimming;
 pub(crate) mod wires;
 
 pub use crate::air::handover::access::NewAccess;

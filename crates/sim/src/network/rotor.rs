@@ -111,7 +111,7 @@ impl Network {
                     self.serve_uplink(at, link, ends);
                 }
             }
-            Err(reason) => self.lose_passing(from, id, Some(reason), ends),
+            Err((id, reason)) => self.lose_passing(from, id, Some(reason), ends),
         }
     }
 

@@ -35,6 +35,12 @@ pub struct Trimming {
     pub header: u32,
 }
 
+/// Whether a packet that finds a full queue of data takes the place of its last packet, which is
+/// trimmed then. Otherwise it is trimmed itself.
+pub(crate) fn spares(packet: &Packet, link: u32) -> bool {
+    mix64(mix64(packet.seq) ^ u64::from(packet.hash) << 32 ^ u64::from(link)) & 1 == 1
+}
+
 /// All ports of switches, by link.
 pub(crate) struct TrimmingPorts {
     is: Trimming,
@@ -137,9 +143,8 @@ impl Port {
     /// Takes out of an overfull data queue the packet to be trimmed: the last one, which has just
     /// come, or the one before it.
     fn cut_out(&mut self, last: &Packet, link: u32) -> u32 {
-        let coin = mix64(mix64(last.seq) ^ u64::from(last.hash) << 32 ^ u64::from(link)) & 1;
-        let place = self.data.len() - 1 - (coin as usize).min(self.data.len() - 1);
-        self.data.remove(place).expect("the queue is overfull")
+        let back = usize::from(spares(last, link)).min(self.data.len() - 1);
+        self.data.remove(self.data.len() - 1 - back).expect("the queue is overfull")
     }
 
     /// Takes the packet that leaves next.

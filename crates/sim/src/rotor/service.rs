@@ -8,6 +8,7 @@ use crate::network::failures::Failures;
 use crate::network::link::LinkState;
 use crate::network::meters::{Loss, Meters};
 use crate::network::packet::{LAST, Packet, Packets, UNKNOWN, flags};
+use crate::network::trimming::spares;
 use crate::network::wires::Wires;
 use crate::rotor::cycle::Hold;
 use crate::rotor::grants::{Granted, Lines};
@@ -125,7 +126,7 @@ impl Rotor {
     }
 
     /// A packet of a flow of `size` bytes is ready at a rack at `at`: queues it for a circuit.
-    /// Returns the uplink's link, or why the packet is lost.
+    /// Returns the uplink's link, and which packet is lost if one is, and why.
     pub fn admit(
         &mut self,
         wires: &mut Wires,
@@ -133,7 +134,7 @@ impl Rotor {
         at: SimTime,
         [node, id]: [u32; 2],
         size: u64,
-    ) -> Result<u32, Loss> {
+    ) -> Result<u32, (u32, Loss)> {
         let rack = node - self.racks.hosts;
         let packet = *wires.packets.get(id);
         let is_data = packet.flags & flags::ACK == 0;
@@ -147,7 +148,7 @@ impl Rotor {
         let mut slice = now;
         let last = now + i64::from(self.cycle.schedule().slices());
         while slice <= last {
-            let hop = self.hop(wires.packets.get(id), rack, slice, bulk).ok_or(Loss::NoRoute)?;
+            let hop = self.hop(wires.packets.get(id), rack, slice, bulk).ok_or((id, Loss::NoRoute))?;
             let when = slice + i64::from(hop.wait);
             let hold = self.cycle.hold(when, hop.uplink);
             let queue = QueueId { rack, uplink: hop.uplink, hold: hold.number, class };
@@ -156,7 +157,7 @@ impl Rotor {
             let wire = state.wire(packet.bytes);
             let waits = self.queues.ahead_of(queue);
             if self.limit.is_some_and(|limit| waits + u64::from(wire) > limit) {
-                return Err(Loss::BufferFull);
+                return Err((id, Loss::BufferFull));
             }
             let fits = fits(state, at, hold, waits + u64::from(wire));
             // The room of a circuit that has begun is granted already.
@@ -167,18 +168,15 @@ impl Rotor {
             }
             let waits_for_more = relayed || self.limit.is_some() || self.late == Late::Bounce;
             if fits || waits_for_more && hold.open > at {
-                let mut class = self.trim(wires, meters, queue, id)?;
-                if relayed && self.cycle.hold(now, hop.uplink).number == hold.number {
-                    // The same circuit is open now, and will be again after a cycle.
-                    class = LATER;
-                }
-                let wire = wires.links[link as usize].wire(wires.packets.get(id).bytes);
-                self.enqueue(wires, QueueId { class, ..queue }, id, wire, hop.progress);
+                // The same circuit may be open now, and will be again after a cycle.
+                let is_late = relayed && self.cycle.hold(now, hop.uplink).number == hold.number;
+                let queue = if is_late { QueueId { class: LATER, ..queue } } else { queue };
+                self.enqueue(wires, meters, queue, id, hop.progress)?;
                 return Ok(link);
             }
             slice = when + 1;
         }
-        Err(Loss::BufferFull)
+        Err((id, Loss::BufferFull))
     }
 
     /// The class of a packet that is not bulk.
@@ -186,18 +184,39 @@ impl Rotor {
         if self.trimming.is_some() && !packet.may_be_trimmed() { HEADERS } else { DATA }
     }
 
-    /// Cuts a packet that finds a full queue of data down to its header, where switches do that:
-    /// its class then, or why it is lost.
-    fn trim(&self, wires: &mut Wires, meters: &mut Meters, queue: QueueId, id: u32) -> Result<usize, Loss> {
-        let Some(trimming) = self.trimming.filter(|_| queue.class != BULK) else { return Ok(queue.class) };
-        let mut class = queue.class;
-        if class == DATA && self.queues.len(queue) >= u64::from(trimming.queue) {
-            let link = self.racks.uplink(queue.rack, queue.uplink);
-            meters.trimmed(link, wires.packets.get_mut(id).trim(trimming.header));
-            class = HEADERS;
+    /// Queues a packet, which takes `progress` to its next rack. Where switches trim and its queue
+    /// of data is full, it is cut down to its header or takes the place of the last packet, which is.
+    /// Headers have a bound, too: which packet is lost, and why.
+    fn enqueue(
+        &mut self,
+        wires: &mut Wires,
+        meters: &mut Meters,
+        queue: QueueId,
+        id: u32,
+        progress: u16,
+    ) -> Result<(), (u32, Loss)> {
+        let link = self.racks.uplink(queue.rack, queue.uplink);
+        let wire = |wires: &Wires, id: u32| wires.links[link as usize].wire(wires.packets.get(id).bytes);
+        wires.packets.get_mut(id).ahead = [LAST, u32::from(progress), LAST, LAST];
+        let (mut id, mut class) = (id, queue.class);
+        if let Some(trimming) = self.trimming {
+            let waiting = self.queues.len(queue);
+            if class == DATA && waiting >= u64::from(trimming.queue) {
+                if waiting > 0 && spares(wires.packets.get(id), link) {
+                    let last = self.queues.last(queue);
+                    let wires_of = [wire(wires, id), wire(wires, last)];
+                    self.queues.replace_last(queue, id, wires_of, &mut wires.packets);
+                    id = last;
+                }
+                meters.trimmed(link, wires.packets.get_mut(id).trim(trimming.header));
+                class = HEADERS;
+            }
+            if class == HEADERS && self.queues.len(QueueId { class, ..queue }) >= u64::from(trimming.headers) {
+                return Err((id, Loss::BufferFull));
+            }
         }
-        let full = class == HEADERS && self.queues.len(QueueId { class, ..queue }) >= u64::from(trimming.headers);
-        if full { Err(Loss::BufferFull) } else { Ok(class) }
+        self.queues.push(QueueId { class, ..queue }, id, wire(wires, id), &mut wires.packets);
+        Ok(())
     }
 
     /// Queues a packet that has the grant of an uplink for the circuit of now, if it still fits
@@ -214,7 +233,8 @@ impl Rotor {
         let wire = state.wire(packet.bytes);
         let waits = self.queues.ahead_of(queue);
         if hold.number == planned && fits(state, at, hold, waits + u64::from(wire)) {
-            self.enqueue(wires, queue, id, wire, RELAYED);
+            wires.packets.get_mut(id).ahead = [LAST, u32::from(RELAYED), LAST, LAST];
+            self.queues.push(queue, id, wire, &mut wires.packets);
             return Some(link);
         }
         let over = self.cycle.end_of(rack, granted, planned);
@@ -223,11 +243,6 @@ impl Rotor {
         }
         wires.packets.get_mut(id).path = RELAYED;
         None
-    }
-
-    fn enqueue(&mut self, wires: &mut Wires, queue: QueueId, id: u32, wire: u32, progress: u16) {
-        wires.packets.get_mut(id).ahead = [LAST, u32::from(progress), LAST, LAST];
-        self.queues.push(queue, id, wire, &mut wires.packets);
     }
 
     /// Something waits at an uplink that may send at `at`, or later: whether it has to be served

@@ -67,6 +67,23 @@ fn small_flows_leave_when_their_circuit_begins() {
     }
 }
 
+/// Two hosts of a rack send over one circuit at line rate, in step: each has half of it, as either
+/// the packet that finds a full queue or the last one there is trimmed. If it were always the first
+/// one, the same host would lose every time.
+#[test]
+fn flows_over_a_full_circuit_share_what_is_trimmed() {
+    flow_list("rotor-full.csv", &[(5 * US, 0, 6, 150_000), (5_400_000, 1, 7, 150_000)]);
+    let text = fabric("racks = 4, hosts_per_rack = 2, switches = 1, slice = \"600 us\", dark = \"1 us\"")
+        + "[workload.flows]\nfile = \"rotor-full.csv\"\n[scheme.ndp]\nrotor.routing.direct = {}\n\
+           transport.ndp = { window = 20, queue = 7 }\n";
+    let ran = run(&text, "ndp", 1);
+    let lost = ran.column("flows", "retransmissions");
+    assert!(lost.iter().all(|&packets| packets > 50), "{lost:?} packets are trimmed");
+    assert!(lost[0].abs_diff(lost[1]) < 20, "{lost:?} packets are trimmed");
+    let fct = fct(&ran);
+    assert!(fct[0].abs_diff(fct[1]) < 10 * US as u64, "{fct:?} ps");
+}
+
 /// A packet that would not be through before the end of its slice waits for the next circuit, and
 /// light never meets a dark switch.
 #[test]

@@ -1646,7 +1646,8 @@ class Ndp(Values):
     """
     rto: Duration = "1 ms"
     """How long a sender waits for an answer to a packet before it repeats it. It doubles with each
-    timeout in a row. Timeouts come from lost headers, bit errors and failures only.
+    timeout in a row. Timeouts come from lost headers, bit errors and failures only, unless
+    `nic.discipline` lets packets wait in their host for as long.
     """
     spray: Spray = "permutation"
     """Choice of the path of each packet."""
@@ -1676,7 +1677,10 @@ Ecmp: TypeAlias = Literal["flow", "packet"]
 #: - ``"fair_queue"``: Flows in turn, and acknowledgements first, as with `fq` of Linux. A flow
 #:   hands over a segment when it is its turn (TCP small queues), so no window waits in the
 #:   interface. Where a plan opens gates, reports count the segments that windows allow.
-Discipline: TypeAlias = Literal["fifo", "round_robin", "fair_queue"]
+#: - ``"control_first"``: What has no payload first, such as acknowledgements and pulls, then
+#:   retransmissions, then other data, each in the order of arrival. Opera's simulated hosts do so.
+#:   There are no bursts. Where a plan opens gates, it is `fifo`.
+Discipline: TypeAlias = Literal["fifo", "round_robin", "fair_queue", "control_first"]
 
 
 @dataclass(kw_only=True)

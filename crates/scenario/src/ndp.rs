@@ -30,7 +30,8 @@ pub struct Ndp {
     /// memory as 8 packets of 9 kB.
     pub headers: u32,
     /// How long a sender waits for an answer to a packet before it repeats it. It doubles with each
-    /// timeout in a row. Timeouts come from lost headers, bit errors and failures only.
+    /// timeout in a row. Timeouts come from lost headers, bit errors and failures only, unless
+    /// `nic.discipline` lets packets wait in their host for as long.
     pub rto: Duration,
     /// Choice of the path of each packet.
     pub spray: Spray,

@@ -148,6 +148,10 @@ pub enum Discipline {
     /// segment when it is its turn (TCP small queues), so no window waits in the interface. Where a
     /// plan opens gates, reports count the segments that windows allow.
     FairQueue,
+    /// What has no payload first, such as acknowledgements and pulls, then retransmissions, then
+    /// other data, each in the order of arrival. Opera's simulated hosts do so. There are no bursts.
+    /// Where a plan opens gates, it is `fifo`.
+    ControlFirst,
 }
 
 /// Plan that decides when hosts send.

@@ -358,7 +358,11 @@ impl Setup<'_> {
         // A host that can be paused must not have its packets on the link ahead of time.
         let paused = self.scenario.fabric.switch.pfc.is_some() || !self.scenario.pause.is_empty();
         let gated = self.is_gated();
-        let turns = (discipline == Discipline::FairQueue).then(|| Quanta::new(self.mtu, spec.burst.get()));
+        let turns = match discipline {
+            Discipline::FairQueue => Some(Quanta::new(self.mtu, spec.burst.get())),
+            Discipline::ControlFirst if !gated => Some(Quanta::WHOLE),
+            _ => None,
+        };
         if let (Some(turns), false) = (turns, gated) {
             return InterfaceForm::Fair(turns);
         }

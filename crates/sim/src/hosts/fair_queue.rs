@@ -1,4 +1,5 @@
-//! A host's interface that serves flows in turn, and acknowledgements before them.
+//! A host's interface that serves flows in turn or packets in their order, and acknowledgements
+//! before them.
 //!
 //! It models Linux' `fq` queue discipline with TCP small queues: a flow hands over a segment when
 //! it is its [turn](crate::hosts::turns), so that neither short flows nor acknowledgements wait
@@ -15,7 +16,7 @@ use crate::engine::time::SimTime;
 use crate::hosts::nic::STOPPED;
 use crate::hosts::pauses::Held;
 use crate::hosts::turns::{Quanta, Turns, Waiting, take};
-use crate::network::packet::Packet;
+use crate::network::packet::{Packet, flags};
 use std::collections::VecDeque;
 
 /// What leaves next.
@@ -27,11 +28,25 @@ pub enum Turn {
     Flow(Waiting),
 }
 
+/// Ranks of packets that were handed over.
+const RANKS: usize = 3;
+
+/// Acknowledgements, retransmissions and other data, in the order in which they leave.
+fn rank(packet: &Packet) -> usize {
+    match packet.flags & (flags::ACK | flags::RETRANSMISSION) {
+        0 => 2,
+        flags::RETRANSMISSION => 1,
+        _ => 0,
+    }
+}
+
 /// The interface of one host.
 #[derive(Debug)]
 pub struct FairQueue {
-    /// Acknowledgements, first come, first served.
-    packets: VecDeque<Packet>,
+    /// Packets that were handed over by [`rank`], each first come, first served.
+    packets: [VecDeque<Packet>; RANKS],
+    /// Whether flows hand over all that they may send, without turns.
+    pub at_once: bool,
     /// Flows that wait for their turns.
     pub flows: Turns,
     /// Classes that the network has paused, one bit each.
@@ -46,7 +61,8 @@ impl FairQueue {
     /// An empty interface with these turns.
     pub fn new(quanta: Quanta) -> Self {
         Self {
-            packets: VecDeque::new(),
+            packets: Default::default(),
+            at_once: quanta == Quanta::WHOLE,
             flows: Turns::new(quanta),
             paused: 0,
             held: Held::default(),
@@ -56,17 +72,17 @@ impl FairQueue {
 
     /// A packet joins.
     pub fn push_packet(&mut self, packet: Packet) {
-        self.packets.push_back(packet);
+        self.packets[rank(&packet)].push_back(packet);
     }
 
     /// What leaves next. A packet is removed; a flow stays until it has sent its segment or leaves.
     pub fn next_turn(&mut self) -> Option<Turn> {
-        // Only acknowledgements are handed over.
-        let may_send = |p: &Packet| self.paused & 1 << (p.class() & 7) == 0 && !self.held.acknowledgements;
-        if !self.packets.is_empty()
-            && let Some(i) = self.packets.iter().position(may_send)
-        {
-            return take(&mut self.packets, i).map(Turn::Packet);
+        let may_send = |p: &Packet| self.paused & 1 << (p.class() & 7) == 0;
+        for (rank, queue) in self.packets.iter_mut().enumerate() {
+            let held = if rank == 0 { self.held.acknowledgements } else { self.held.data };
+            if !held && let Some(i) = queue.iter().position(may_send) {
+                return take(queue, i).map(Turn::Packet);
+            }
         }
         if self.held.data {
             return None;
@@ -76,7 +92,7 @@ impl FairQueue {
 
     /// Whether nothing waits.
     pub fn is_empty(&self) -> bool {
-        self.packets.is_empty() && self.flows.is_empty()
+        self.packets.iter().all(VecDeque::is_empty) && self.flows.is_empty()
     }
 
     /// Whether it would send any packet as soon as one comes: nothing waits or is paused.
@@ -94,7 +110,7 @@ impl FairQueue {
     /// stay.
     pub fn stop(&mut self) -> VecDeque<Packet> {
         self.armed = STOPPED;
-        std::mem::take(&mut self.packets)
+        std::mem::take(&mut self.packets).into_iter().flatten().collect()
     }
 
     /// Sends again.
@@ -109,14 +125,14 @@ impl FairQueue {
 
     /// Packets that wait.
     pub fn packets(&self) -> impl Iterator<Item = &Packet> {
-        self.packets.iter()
+        self.packets.iter().flatten()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::network::packet::{NO_OPTIONS, UNKNOWN, flags};
+    use crate::network::packet::{NO_OPTIONS, UNKNOWN};
     use std::collections::BTreeMap;
 
     const MTU: u32 = 1_500;
@@ -161,6 +177,17 @@ mod tests {
         queue.flows.join(SimTime::ZERO, 2, 0, None);
         queue.push_packet(acknowledgement(9, 0));
         assert_eq!(serve(&mut queue, &mut left, 6), [8, 9, 2, 2, 2, 1]);
+    }
+
+    #[test]
+    fn without_turns_data_leaves_in_the_order_of_its_arrival() {
+        let mut queue = FairQueue::new(Quanta::WHOLE);
+        assert!(queue.at_once);
+        for (flow, flags) in [(1, 0), (2, 0), (1, 0), (3, flags::RETRANSMISSION), (8, flags::ACK)] {
+            queue.push_packet(Packet { flags, ..acknowledgement(flow, 0) });
+        }
+        assert_eq!(serve(&mut queue, &mut BTreeMap::new(), 9), [8, 3, 1, 2, 1]);
+        assert!(queue.is_empty());
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub enum InterfaceForm {
         /// The turns of flows within a queue; first come, first served where `None`.
         turns: Option<Quanta>,
     },
-    /// A [`FairQueue`] with these turns.
+    /// A [`FairQueue`] with these turns, or in the order of arrival if they are [`Quanta::WHOLE`].
     Fair(Quanta),
 }
 
@@ -151,7 +151,7 @@ impl Interfaces {
     #[inline(always)]
     pub(crate) fn service(&self, host: u32) -> Service {
         match (&self.fair, &self.nics) {
-            (Some(fair), _) if !fair[host as usize].is_stopped() => Service::InTurn,
+            (Some(fair), _) if !fair[host as usize].is_stopped() && !fair[host as usize].at_once => Service::InTurn,
             (None, Some(nics)) if self.turns && !nics[host as usize].is_stopped() => Service::BehindGates,
             _ => Service::AtOnce,
         }

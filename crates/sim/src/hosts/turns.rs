@@ -23,6 +23,9 @@ pub struct Quanta {
 }
 
 impl Quanta {
+    /// No turns: who comes first sends all that it has.
+    pub const WHOLE: Self = Self { turn: i64::MAX, first: i64::MAX };
+
     /// Turns for packets of at most `mtu` bytes, of at least `burst` bytes.
     pub fn new(mtu: u32, burst: u64) -> Self {
         let bytes = |packets: u64| i64::try_from((packets * u64::from(mtu)).max(burst)).unwrap_or(i64::MAX);

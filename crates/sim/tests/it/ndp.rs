@@ -76,6 +76,33 @@ fn tcp_suffers_from_an_incast_and_ndp_does_not() {
     assert!(longest(&tcp) > 3.0 * longest(&ndp));
 }
 
+/// Behind a window that waits in its host, an acknowledgement is late unless it goes first, and
+/// another flow is late unless flows take turns.
+#[test]
+fn hosts_send_in_the_order_of_their_discipline() {
+    let packet = (PAYLOAD as i64 + 84) * 800;
+    // Host 0 sends a window of 20 packets. A packet comes to it, and later another one has to go. The
+    // first turn of a flow has ten packets.
+    flow_list("ndp-discipline.csv", &[(0, 0, 1, 20 * PAYLOAD), (packet, 2, 0, 1_000), (12 * packet, 0, 3, 1_000)]);
+    let nic = |name: &str| format!("[scheme.{name}]\ntransport.ndp.window = 20\nnic.discipline = \"{name}\"\n");
+    let text = "[fabric]\ntopology.single_switch.hosts = 4\nrate = \"10 Gb/s\"\npropagation = \"200 ns\"\n\
+                mtu = \"9000 B\"\n[workload.flows]\nfile = \"ndp-discipline.csv\"\n"
+        .to_owned()
+        + &["fifo", "control_first", "fair_queue"].map(nic).concat();
+    for (name, acknowledged_late, sent_late) in
+        [("fifo", true, true), ("control_first", false, true), ("fair_queue", false, false)]
+    {
+        let ran = run(&text, name, 1);
+        let [flow, fct, acknowledged] = ["flow", "fct_ps", "acknowledged_ps"].map(|c| ran.column("flows", c));
+        let of = |column: &[i64], number| column[flow.iter().position(|&f| f == number).expect("a flow")];
+        let (way_back, way) = (of(&acknowledged, 1) - of(&fct, 1), of(&fct, 2));
+        println!("{name}: an acknowledgement takes {way_back} ps, a packet {way} ps");
+        for (time, late) in [(way_back, acknowledged_late), (way, sent_late)] {
+            assert!(if late { time > 6 * packet } else { time < 4 * packet }, "{name}: {time} ps");
+        }
+    }
+}
+
 /// Each host sends to one in another rack, and each receives from one: with equal paths used evenly
 /// no link is overloaded. The paper has 92 % of the line rate with queues of 8 packets.
 #[test]

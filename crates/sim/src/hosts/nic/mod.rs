@@ -553,8 +553,8 @@ impl Nic {
                 let queues = self.queues.iter().filter(may_send);
                 queues.filter_map(|(&d, q)| Some((q.since_besides(self.held)?, d))).min().map(|x| x.1)
             }
-            // A fair queue without gates is not a `Nic`, so it never comes here.
-            Discipline::FairQueue | Discipline::RoundRobin => {
+            // Without gates, a fair queue is not a `Nic`, nor is one with control packets first.
+            Discipline::FairQueue | Discipline::ControlFirst | Discipline::RoundRobin => {
                 let after = self.queues.range((Bound::Excluded(self.last), Bound::Unbounded)).find(may_send);
                 after.or_else(|| self.queues.iter().find(may_send)).map(|(&d, _)| d)
             }

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from timeplane.studies import base_scenario, write_flows
+from timeplane.studies import base_scenario, write_csv, write_flows
 
 from . import arithmetic, workloads
 from .workloads import MS, NS, Row
@@ -32,14 +32,16 @@ PATHS: Keys = {"shortest": {"paths": 1}}
 LONG_PATHS: Keys = {"disjoint": {"paths": 5}}
 #: Packets that a sender of NDP sends at once, and that wait at a port behind the one that is being
 #: sent; Opera's queues of 8 and more count that one. Its scripts give static networks more of both,
-#: and even more in the shuffle.
+#: and even more in the shuffle, where windows wait at their hosts for longer than 1 ms. Hosts of the
+#: published simulator have no timeouts.
 NDP: Keys = {"ndp": {"window": 20, "queue": 7}}
 NDP_STATIC: Keys = {"ndp": {"window": 30, "queue": 45}}
-NDP_CLOS_SHUFFLE: Keys = {"ndp": {"window": 40, "queue": 59}}
-NDP_EXPANDER_SHUFFLE: Keys = {"ndp": {"window": 40, "queue": 45}}
-#: Hosts of the published simulator send packets in the order of their arrival, so the first window
-#: of a flow leaves in a row. Ours serve flows in turn by default.
-IN_A_ROW: Keys = {"nic": {"discipline": "fifo"}}
+NDP_CLOS_SHUFFLE: Keys = {"ndp": {"window": 40, "queue": 59, "rto": "1 s"}}
+NDP_EXPANDER_SHUFFLE: Keys = {"ndp": {"window": 40, "queue": 45, "rto": "1 s"}}
+#: Hosts of the published simulator send control packets and retransmissions first, and others in
+#: the order of their arrival, so the first window of a flow leaves in a row. Ours serve flows in
+#: turn by default.
+IN_A_ROW: Keys = {"nic": {"discipline": "control_first"}}
 #: Flows of more bytes wait for circuits, and so do all flows of the shuffle. Its 100 kB are 70
 #: packets in Opera's simulator, which have 1436 B of payload there, and 1454 B here.
 BULK, BULK_BESIDE_WEB, SHUFFLE = "15 MB", "30 MB", 70 * 1454
@@ -65,9 +67,10 @@ def rotor(**changes: Any) -> dict[str, Any]:
 LB: Keys = {"relay": "hosts", "share": "equal", "void_packets": True}
 
 
-def opera(paths: Keys = PATHS, **bulk: Any) -> Keys:
+def opera(paths: Keys = PATHS, **changes: Any) -> Keys:
     """Opera: short flows over paths of the slice, bulk by RotorLB."""
-    return {"transport": NDP, "rotor": {"routing": paths, "bulk": {"above": BULK, "routing": {"rotor_lb": LB}} | bulk}}
+    bulk = {"above": BULK, "routing": {"rotor_lb": LB}} | changes
+    return {"transport": NDP, "rotor": {"routing": paths, "bulk": bulk}} | IN_A_ROW
 
 
 def shuffled(**bulk: Any) -> Keys:
@@ -105,6 +108,8 @@ class Experiment:
     workload: Keys = field(default_factory=dict)
     #: Functions that make the lists when the experiment runs.
     lists: Mapping[float, Callable[[], list[Row]]] = field(default_factory=dict)
+    #: A distribution of sizes by the name of its file, and the function that makes it.
+    sizes: tuple[str, Callable[[], list[tuple[int, float]]]] | None = None
     #: A swept key of the workload: dotted key and values.
     sweep: tuple[str, Sequence[float]] | None = None
     record: Keys = field(default_factory=dict)
@@ -116,7 +121,9 @@ class Experiment:
         return f"{self.name}_{x:g}.csv"
 
     def write(self, folder: Path) -> None:
-        """Writes all lists of flows."""
+        """Writes all lists of flows, and sizes."""
+        if self.sizes:
+            write_csv(folder / self.sizes[0], self.sizes[1]())
         for x, make in self.lists.items():
             write_flows(folder / self._file(x), make())
 
@@ -147,16 +154,27 @@ class Experiment:
 
 # Flow completion times by size (Opera, figure 7).
 
+#: Payload of a full packet of NDP, whose headers have 46 B.
+NDP_PAYLOAD = 1436
+#: Flows of several packets have full ones only, as the published simulator sends them: the last
+#: packet of 3160 B has 288 B otherwise, and its flow would end by 0.9 us earlier.
+SIZES = "datamining_in_packets.csv"
+
 
 def _cells(name: str, load: float, schemes: Mapping[str, Keys], window: str, warmup: str = "0 ms") -> Experiment:
-    workload = {"poisson": {"load": load, "sizes": {"cdf_points": "datamining"}}}
-    return Experiment(name, "cells", schemes, (warmup, window, "60 ms"), workload=workload, counts="flows")
+    workload = {"poisson": {"load": load, "sizes": {"cdf_points": SIZES}}}
+    sizes = (SIZES, partial(workloads.in_packets, "datamining", NDP_PAYLOAD))
+    return Experiment(name, "cells", schemes, (warmup, window, "60 ms"), workload=workload, sizes=sizes, counts="flows")
 
 
 #: Completion times under RotorLB are uniform over a cycle, so their median needs many flows.
 SCHEMES_LB: Mapping[str, Keys] = {"rotor_lb": rotor_lb(**LB)}
 SCHEMES_1: Mapping[str, Keys] = {"opera": opera()}
-SCHEMES_10: Mapping[str, Keys] = {"opera": opera(), "clos": on(CLOS, NDP_STATIC), "expander": on(EXPANDER, NDP_STATIC)}
+SCHEMES_10: Mapping[str, Keys] = {
+    "opera": opera(),
+    "clos": on(CLOS, NDP_STATIC) | IN_A_ROW,
+    "expander": on(EXPANDER, NDP_STATIC) | IN_A_ROW,
+}
 
 # A shuffle, alone (figure 8) and beside short flows (figure 10).
 
@@ -339,7 +357,7 @@ def _projector(name: str, schemes: Mapping[str, Keys], loads: Sequence[float], b
 
 
 FULL_SIZE = [
-    _cells("cells_1", 0.01, SCHEMES_1, "10 s"),
+    _cells("cells_1", 0.01, SCHEMES_1, "40 s"),
     _cells("cells_lb", 0.01, SCHEMES_LB, "60 s"),
     # Large flows gather for a second, which is a tenth of the published runs.
     _cells("cells_10", 0.1, SCHEMES_10, "2 s", "1 s"),

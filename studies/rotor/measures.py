@@ -11,7 +11,7 @@ import numpy as np
 import timeplane as tp
 from timeplane.studies import Summary
 
-from .experiments import CLASSES, FRAME, HOSTS, PER_RACK, RATE, SATURATED, SHUFFLE, THEORY_SLICE
+from .experiments import CLASSES, FRAME, HOSTS, NDP_PAYLOAD, PER_RACK, RATE, SATURATED, SHUFFLE, THEORY_SLICE
 
 if TYPE_CHECKING:
     from .study import Outcome
@@ -21,8 +21,8 @@ MS = 1e9  # picoseconds
 SHARES = (50, 99)
 #: Quantiles of the normal distribution for 95 %.
 Z = 1.96
-#: Payload of full packets of datagrams and of NDP, whose headers have 28 and 46 B.
-PAYLOAD, NDP_PAYLOAD = 1454, 1436
+#: Payload of a full packet of datagrams, whose headers have 28 B.
+PAYLOAD = 1454
 #: ns of a wire.
 WIRE = 250
 #: Largest of the short flows of a demand, and smallest of the large ones.

@@ -32,6 +32,13 @@ def points(name: str) -> tuple[np.ndarray, np.ndarray]:
     return table[:, 0], np.diff(table[:, 1], prepend=0.0)
 
 
+def in_packets(name: str, payload: int) -> list[tuple[int, float]]:
+    """A bundled distribution whose sizes above ``payload`` are those of whole packets."""
+    sizes, share = points(name)
+    whole = np.where(sizes < payload, sizes, np.ceil(sizes / payload) * payload)
+    return [(int(size), round(float(at), 9)) for size, at in zip(whole, np.cumsum(share), strict=True)]
+
+
 def poisson(hosts: int, per_rack: int, name: str, load: float, rate: float, until: int) -> list[Row]:
     """Flows at random times between random hosts of different racks, with the sizes of the points
     of a distribution. ``load`` is that of the hosts' links of ``rate`` bit/s. There are as many flows

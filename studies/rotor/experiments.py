@@ -32,8 +32,8 @@ PATHS: Keys = {"shortest": {"paths": 1}}
 LONG_PATHS: Keys = {"disjoint": {"paths": 5}}
 #: Packets that a sender of NDP sends at once, and that wait at a port behind the one that is being
 #: sent; Opera's queues of 8 and more count that one. Its scripts give static networks more of both,
-#: and even more in the shuffle, where windows wait at their hosts for longer than 1 ms. Hosts of the
-#: published simulator have no timeouts.
+#: and even more in the shuffle, where windows wait at their hosts for longer than 1 ms. Hosts of
+#: the published simulator have no timeouts.
 NDP: Keys = {"ndp": {"window": 20, "queue": 7}}
 NDP_STATIC: Keys = {"ndp": {"window": 30, "queue": 45}}
 NDP_CLOS_SHUFFLE: Keys = {"ndp": {"window": 40, "queue": 59, "rto": "1 s"}}

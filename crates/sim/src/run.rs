@@ -350,8 +350,7 @@ impl Setup<'_> {
 
     /// The form of interface that hosts need.
     fn interfaces(&self) -> InterfaceForm {
-        let spec = self.scheme.nic;
-        let discipline = self.scheme.discipline();
+        let (spec, discipline) = (self.scheme.nic, self.scheme.discipline());
         // The next frame of a raw sender depends on the reports that have come: it is asked when
         // the link is free, not ahead of that.
         let raw = matches!(self.scheme.transport, Transport::Raw(_));

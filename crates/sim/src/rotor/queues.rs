@@ -159,8 +159,8 @@ impl Queues {
         self.queues[self.place(id)].tail
     }
 
-    /// Puts a packet in the place of the last one of a queue. Bytes on the wire are those of the new
-    /// one and of the last one.
+    /// Puts a packet in the place of the last one of a queue. Bytes on the wire are those of the
+    /// new one and of the last one.
     pub fn replace_last(&mut self, id: QueueId, packet: u32, wire: [u32; 2], packets: &mut Packets) {
         let place = self.place(id);
         let queue = self.queues[place];

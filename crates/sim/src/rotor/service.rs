@@ -185,8 +185,8 @@ impl Rotor {
     }
 
     /// Queues a packet, which takes `progress` to its next rack. Where switches trim and its queue
-    /// of data is full, it is cut down to its header or takes the place of the last packet, which is.
-    /// Headers have a bound, too: which packet is lost, and why.
+    /// of data is full, it is cut down to its header, or it takes the place of the last packet,
+    /// which is. Headers have a bound, too: which packet is lost, and why.
     fn enqueue(
         &mut self,
         wires: &mut Wires,

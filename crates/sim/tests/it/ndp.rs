@@ -81,8 +81,8 @@ fn tcp_suffers_from_an_incast_and_ndp_does_not() {
 #[test]
 fn hosts_send_in_the_order_of_their_discipline() {
     let packet = (PAYLOAD as i64 + 84) * 800;
-    // Host 0 sends a window of 20 packets. A packet comes to it, and later another one has to go. The
-    // first turn of a flow has ten packets.
+    // Host 0 sends a window of 20 packets. A packet comes to it, and later another one has to go.
+    // The first turn of a flow has ten packets.
     flow_list("ndp-discipline.csv", &[(0, 0, 1, 20 * PAYLOAD), (packet, 2, 0, 1_000), (12 * packet, 0, 3, 1_000)]);
     let nic = |name: &str| format!("[scheme.{name}]\ntransport.ndp.window = 20\nnic.discipline = \"{name}\"\n");
     let text = "[fabric]\ntopology.single_switch.hosts = 4\nrate = \"10 Gb/s\"\npropagation = \"200 ns\"\n\

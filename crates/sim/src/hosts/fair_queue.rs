@@ -31,9 +31,9 @@ pub enum Turn {
 /// Ranks of packets that were handed over.
 const RANKS: usize = 3;
 
-/// Acknowledgements, retransmissions and other data, in the order in which they leave.
+/// What has no payload, retransmissions and other data, in the order in which they leave.
 fn rank(packet: &Packet) -> usize {
-    match packet.flags & (flags::ACK | flags::RETRANSMISSION) {
+    match packet.flags & (flags::ACK | flags::SYN | flags::RETRANSMISSION) {
         0 => 2,
         flags::RETRANSMISSION => 1,
         _ => 0,
@@ -77,10 +77,9 @@ impl FairQueue {
 
     /// What leaves next. A packet is removed; a flow stays until it has sent its segment or leaves.
     pub fn next_turn(&mut self) -> Option<Turn> {
-        let may_send = |p: &Packet| self.paused & 1 << (p.class() & 7) == 0;
-        for (rank, queue) in self.packets.iter_mut().enumerate() {
-            let held = if rank == 0 { self.held.acknowledgements } else { self.held.data };
-            if !held && let Some(i) = queue.iter().position(may_send) {
+        let may_send = |p: &Packet| self.paused & 1 << (p.class() & 7) == 0 && !self.held.stops(p);
+        for queue in self.packets.iter_mut().filter(|queue| !queue.is_empty()) {
+            if let Some(i) = queue.iter().position(may_send) {
                 return take(queue, i).map(Turn::Packet);
             }
         }
@@ -183,10 +182,11 @@ mod tests {
     fn without_turns_data_leaves_in_the_order_of_its_arrival() {
         let mut queue = FairQueue::new(Quanta::WHOLE);
         assert!(queue.at_once);
-        for (flow, flags) in [(1, 0), (2, 0), (1, 0), (3, flags::RETRANSMISSION), (8, flags::ACK)] {
+        let again = flags::RETRANSMISSION;
+        for (flow, flags) in [(1, 0), (2, 0), (1, 0), (3, again), (8, flags::ACK), (9, flags::SYN | again)] {
             queue.push_packet(Packet { flags, ..acknowledgement(flow, 0) });
         }
-        assert_eq!(serve(&mut queue, &mut BTreeMap::new(), 9), [8, 3, 1, 2, 1]);
+        assert_eq!(serve(&mut queue, &mut BTreeMap::new(), 9), [8, 9, 3, 1, 2, 1]);
         assert!(queue.is_empty());
     }
 

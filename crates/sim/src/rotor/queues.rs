@@ -150,7 +150,7 @@ impl Queues {
     fn wait(&mut self, id: QueueId, wire: i64) {
         let port = self.port(id.rack, id.uplink);
         let port = &mut self.ports[port];
-        port.waits = port.waits.strict_add_signed(wire);
+        port.waits = port.waits.checked_add_signed(wire).expect("the bytes that wait");
         port.longest = port.longest.max(port.waits);
     }
 
@@ -173,7 +173,7 @@ impl Queues {
         let more = i64::from(wire[0]) - i64::from(wire[1]);
         let new = &mut self.queues[place];
         new.tail = packet;
-        new.wire = new.wire.strict_add_signed(more);
+        new.wire = new.wire.checked_add_signed(more).expect("the bytes of the queue");
         self.wait(id, more);
     }
 

@@ -41,7 +41,7 @@ NDP_EXPANDER_SHUFFLE: Keys = {"ndp": {"window": 40, "queue": 45, "rto": "1 s"}}
 #: Hosts of the published simulator send control packets and retransmissions first, and others in
 #: the order of their arrival, so the first window of a flow leaves in a row. Ours serve flows in
 #: turn by default.
-IN_A_ROW: Keys = {"nic": {"discipline": "control_first"}}
+AS_PUBLISHED: Keys = {"nic": {"discipline": "control_first"}}
 #: Flows of more bytes wait for circuits, and so do all flows of the shuffle. Its 100 kB are 70
 #: packets in Opera's simulator, which have 1436 B of payload there, and 1454 B here.
 BULK, BULK_BESIDE_WEB, SHUFFLE = "15 MB", "30 MB", 70 * 1454
@@ -70,7 +70,7 @@ LB: Keys = {"relay": "hosts", "share": "equal", "void_packets": True}
 def opera(paths: Keys = PATHS, **changes: Any) -> Keys:
     """Opera: short flows over paths of the slice, bulk by RotorLB."""
     bulk = {"above": BULK, "routing": {"rotor_lb": LB}} | changes
-    return {"transport": NDP, "rotor": {"routing": paths, "bulk": bulk}} | IN_A_ROW
+    return {"transport": NDP, "rotor": {"routing": paths, "bulk": bulk}} | AS_PUBLISHED
 
 
 def shuffled(**bulk: Any) -> Keys:
@@ -172,8 +172,8 @@ SCHEMES_LB: Mapping[str, Keys] = {"rotor_lb": rotor_lb(**LB)}
 SCHEMES_1: Mapping[str, Keys] = {"opera": opera()}
 SCHEMES_10: Mapping[str, Keys] = {
     "opera": opera(),
-    "clos": on(CLOS, NDP_STATIC) | IN_A_ROW,
-    "expander": on(EXPANDER, NDP_STATIC) | IN_A_ROW,
+    "clos": on(CLOS, NDP_STATIC) | AS_PUBLISHED,
+    "expander": on(EXPANDER, NDP_STATIC) | AS_PUBLISHED,
 }
 
 # A shuffle, alone (figure 8) and beside short flows (figure 10).
@@ -364,7 +364,7 @@ FULL_SIZE = [
     _shuffle("shuffle", {"opera": shuffled()}, "1 s", _list_of_shuffle),
     _shuffle(
         "shuffle_static",
-        {"clos": on(CLOS, NDP_CLOS_SHUFFLE) | IN_A_ROW, "expander": on(EXPANDER, NDP_EXPANDER_SHUFFLE) | IN_A_ROW},
+        {"clos": on(CLOS, NDP_CLOS_SHUFFLE) | AS_PUBLISHED, "expander": on(EXPANDER, NDP_EXPANDER_SHUFFLE) | AS_PUBLISHED},
         f"{SATURATED[1]} ms",
         _list_of_staggered,
     ),

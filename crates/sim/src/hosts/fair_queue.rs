@@ -43,7 +43,7 @@ fn rank(packet: &Packet) -> usize {
 /// The interface of one host.
 #[derive(Debug)]
 pub struct FairQueue {
-    /// Packets that were handed over by [`rank`], each first come, first served.
+    /// Packets that were handed over: by [`rank`], and first come, first served within one.
     packets: [VecDeque<Packet>; RANKS],
     /// Whether flows hand over all that they may send, without turns.
     pub at_once: bool,

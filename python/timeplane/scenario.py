@@ -1679,7 +1679,7 @@ Ecmp: TypeAlias = Literal["flow", "packet"]
 #:   interface. Where a plan opens gates, reports count the segments that windows allow.
 #: - ``"control_first"``: What has no payload first, such as acknowledgements and pulls, then
 #:   retransmissions, then other data, each in the order of arrival. Opera's simulated hosts do so.
-#:   There are no bursts. Where a plan opens gates, it is `fifo`.
+#:   Where a plan opens gates, all packets for a destination leave in the order of arrival.
 Discipline: TypeAlias = Literal["fifo", "round_robin", "fair_queue", "control_first"]
 
 

@@ -149,8 +149,8 @@ pub enum Discipline {
     /// plan opens gates, reports count the segments that windows allow.
     FairQueue,
     /// What has no payload first, such as acknowledgements and pulls, then retransmissions, then
-    /// other data, each in the order of arrival. Opera's simulated hosts do so. There are no
-    /// bursts. Where a plan opens gates, it is `fifo`.
+    /// other data, each in the order of arrival. Opera's simulated hosts do so. Where a plan opens
+    /// gates, all packets for a destination leave in the order of arrival.
     ControlFirst,
 }
 

@@ -3,8 +3,8 @@
 
 use super::{Checked, LONGEST_DELAY, built, mtu, usable};
 use crate::{
-    Algorithms, Ecmp, PacketMix, PlanSpec, RateEstimator, RatesSpec, Scenario, Scheme, TimeslotsSpec, Transport,
-    Workload,
+    Algorithms, Discipline, Ecmp, PacketMix, PlanSpec, RateEstimator, RatesSpec, Scenario, Scheme, TimeslotsSpec,
+    Transport, Workload,
 };
 use timeplane_model::{Bytes, Duration};
 
@@ -58,6 +58,10 @@ impl Checked {
         if burst != Bytes::ZERO && !(mtu..=Bytes::mb(16)).contains(&burst) {
             let allowed = format!("0 B (no offload), or the MTU, {mtu}, to 16 MB");
             self.value(&at("nic.burst"), burst, &allowed);
+        }
+        if burst != Bytes::ZERO && scheme.discipline() == Discipline::ControlFirst {
+            let message = "bursts with `nic.discipline = \"control_first\"`, which chooses packet by packet";
+            self.conflict(&at("nic.burst"), message, Some("omit it, or change the discipline"));
         }
         match &scheme.plan {
             Some(PlanSpec::Tdma(slots)) => {

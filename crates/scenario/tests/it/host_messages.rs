@@ -37,6 +37,15 @@ fn hosts() {
 }
 
 #[test]
+fn bursts() {
+    let mut a = Answers::default();
+    let mut one = |nic: &str| a.with(GOOD, "[scheme.cubic]\n", &format!("[scheme.cubic]\nnic = {{ {nic} }}\n"));
+    one("burst = \"64 kB\", discipline = \"control_first\"");
+    one("burst = \"100 B\", discipline = \"control_fist\"");
+    insta::assert_snapshot!(a.0);
+}
+
+#[test]
 fn pauses() {
     let mut a = Answers::default();
     let mut one = |pause: &str| a.with(GOOD, "[window]", &format!("[[pause]]\n{pause}\n[window]"));

@@ -1,5 +1,6 @@
 """The study of rotor switches: its arithmetic, its lists of flows and its scenarios."""
 
+import hashlib
 import math
 import re
 
@@ -65,13 +66,22 @@ def test_rotor_lists(rotor):
         assert busiest * 8 / 50e9 / (max(r[0] for r in of) / 1e12) == pytest.approx(0.5, rel=1e-3)
 
 
-def test_rotor_quantiles_have_intervals(rotor):
-    m = part(rotor, "measures")
-    values = np.arange(1.0, 1001.0)
-    half = m.quantile(values, 0.5)
-    assert half.mean == 500.5 and half.low < 475 < 526 < half.high and half.n == 1000
-    # Of a hundred values, the 99th percentile may be any that is above the largest.
-    assert m.quantile(values[:100], 0.99).high == math.inf and math.isnan(m.quantile(values[:0], 0.5).mean)
+@pytest.mark.parametrize(
+    ("racks", "load", "drawn", "published"),
+    [
+        ("OPERA_RACKS", 0.01, "DRAWN_1", "6274bf33af0faac7c3bb1fc063249bc1eb94e5a2"),
+        ("OPERA_RACKS", 0.1, "DRAWN_10", "879ad41c62e2c4bd574b0c98081377c15eed54e4"),
+        ("CLOS_RACKS", 0.1, "DRAWN_10", "6ff89efdaa1321e703c6f8dacfe99aafc5c283af"),
+        ("EXPANDER_RACKS", 0.1, "DRAWN_EXPANDER", "977d9ad2593f5d87f49f6c8043ac135baa9ecf63"),
+    ],
+)
+def test_rotor_lists_are_the_published_ones(rotor, racks, load, drawn, published):
+    e, w = part(rotor, "experiments"), part(rotor, "workloads")
+    rows = w.by_matlab(*getattr(e, racks), "datamining", load, e.RATE, e.CELLS_TIME, getattr(e, drawn))
+    # The name of a file in git is a hash of what it holds.
+    text = "\n".join(f"{source} {to} {size} {start // w.NS}" for start, source, to, size in rows).encode()
+    assert hashlib.sha1(b"blob %d\0" % len(text) + text).hexdigest() == published
+    assert w.in_packets([(0, 1, 2, size) for size in (560, 1436, 3160)], 1436) == [(0, 1, 2, size) for size in (560, 1436, 3 * 1436)]
 
 
 def test_rotor_verdicts_of_narrow_bands(rotor):

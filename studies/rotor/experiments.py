@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from timeplane.studies import base_scenario, write_csv, write_flows
+from timeplane.studies import base_scenario, write_flows
 
 from . import arithmetic, workloads
 from .workloads import MS, NS, Row
@@ -108,22 +108,16 @@ class Experiment:
     workload: Keys = field(default_factory=dict)
     #: Functions that make the lists when the experiment runs.
     lists: Mapping[float, Callable[[], list[Row]]] = field(default_factory=dict)
-    #: A distribution of sizes by the name of its file, and the function that makes it.
-    sizes: tuple[str, Callable[[], list[tuple[int, float]]]] | None = None
     #: A swept key of the workload: dotted key and values.
     sweep: tuple[str, Sequence[float]] | None = None
     record: Keys = field(default_factory=dict)
     seeds: int = 1
-    #: What the number of values of a mean counts.
-    counts: str = "seeds"
 
     def _file(self, x: float) -> str:
         return f"{self.name}_{x:g}.csv"
 
     def write(self, folder: Path) -> None:
-        """Writes all lists of flows, and sizes."""
-        if self.sizes:
-            write_csv(folder / self.sizes[0], self.sizes[1]())
+        """Writes all lists of flows."""
         for x, make in self.lists.items():
             write_flows(folder / self._file(x), make())
 
@@ -156,25 +150,32 @@ class Experiment:
 
 #: Payload of a full packet of NDP, whose headers have 46 B.
 NDP_PAYLOAD = 1436
-#: Flows of several packets have full ones only, as the published simulator sends them: the last
-#: packet of 3160 B has 288 B otherwise, and its flow would end by 0.9 us earlier.
-SIZES = "datamining_in_packets.csv"
+#: Hosts and hosts of a rack, where flows are those between racks.
+OPERA_RACKS, CLOS_RACKS, EXPANDER_RACKS = (HOSTS, PER_RACK), (HOSTS, 9), (650, 5)
+#: The flows of the published runs: for how long (s), and how many random numbers MATLAB had drawn
+#: before those at load 1 %, at 10 %, and at 10 % for the expander.
+CELLS_TIME = 10.001
+DRAWN_1, DRAWN_10, DRAWN_EXPANDER = 0, 31_150, 2_204_493
 
 
-def _cells(name: str, load: float, schemes: Mapping[str, Keys], window: str, warmup: str = "0 ms") -> Experiment:
-    workload = {"poisson": {"load": load, "sizes": {"cdf_points": SIZES}}}
-    sizes = (SIZES, partial(workloads.in_packets, "datamining", NDP_PAYLOAD))
-    return Experiment(name, "cells", schemes, (warmup, window, "60 ms"), workload=workload, sizes=sizes, counts="flows")
+def _list_of_cells(racks: tuple[int, int], load: float, drawn: int, until: float) -> list[Row]:
+    """Flows of several packets have full ones only, as the published simulator sends them: the last
+    packet of 3160 B has 288 B otherwise, and its flow would end by 0.9 us earlier.
+    """
+    rows = workloads.by_matlab(*racks, "datamining", load, RATE, until, drawn)
+    return workloads.in_packets(rows, NDP_PAYLOAD)
 
 
-#: Completion times under RotorLB are uniform over a cycle, so their median needs many flows.
+def _cells(name: str, schemes: Mapping[str, Keys], racks: tuple[int, int], load: float, drawn: int, until: float = CELLS_TIME) -> Experiment:
+    lists = {0.0: partial(_list_of_cells, racks, load, drawn, until)}
+    return Experiment(name, "cells", schemes, ("0 ms", f"{until:g} s", "60 ms"), lists=lists)
+
+
+EXPANDER_650 = {"expander": EXPANDER.topology["expander"] | {"hosts": EXPANDER_RACKS[0]}}
 SCHEMES_LB: Mapping[str, Keys] = {"rotor_lb": rotor_lb(**LB)}
-SCHEMES_1: Mapping[str, Keys] = {"opera": opera()}
-SCHEMES_10: Mapping[str, Keys] = {
-    "opera": opera(),
-    "clos": on(CLOS, NDP_STATIC) | AS_PUBLISHED,
-    "expander": on(EXPANDER, NDP_STATIC) | AS_PUBLISHED,
-}
+SCHEMES_OPERA: Mapping[str, Keys] = {"opera": opera()}
+SCHEMES_CLOS: Mapping[str, Keys] = {"clos": on(CLOS, NDP_STATIC) | AS_PUBLISHED}
+SCHEMES_EXPANDER: Mapping[str, Keys] = {"expander": {"transport": NDP_STATIC} | AS_PUBLISHED}
 
 # A shuffle, alone (figure 8) and beside short flows (figure 10).
 
@@ -357,10 +358,11 @@ def _projector(name: str, schemes: Mapping[str, Keys], loads: Sequence[float], b
 
 
 FULL_SIZE = [
-    _cells("cells_1", 0.01, SCHEMES_1, "40 s"),
-    _cells("cells_lb", 0.01, SCHEMES_LB, "60 s"),
-    # Large flows gather for a second, which is a tenth of the published runs.
-    _cells("cells_10", 0.1, SCHEMES_10, "2 s", "1 s"),
+    _cells("cells_1", SCHEMES_OPERA, OPERA_RACKS, 0.01, DRAWN_1),
+    _cells("cells_lb", SCHEMES_LB, OPERA_RACKS, 0.01, DRAWN_1),
+    _cells("cells_10", SCHEMES_OPERA, OPERA_RACKS, 0.1, DRAWN_10),
+    _cells("cells_10_clos", SCHEMES_CLOS, CLOS_RACKS, 0.1, DRAWN_10),
+    replace(_cells("cells_10_expander", SCHEMES_EXPANDER, EXPANDER_RACKS, 0.1, DRAWN_EXPANDER), fabric={"topology": EXPANDER_650}),
     _shuffle("shuffle", {"opera": shuffled()}, "1 s", _list_of_shuffle),
     _shuffle(
         "shuffle_static",
@@ -386,10 +388,9 @@ def _smaller(of: Experiment) -> Experiment:
     """A version that runs in seconds."""
     hosts = QUICK_RACKS * PER_RACK
     match of.name:
-        case "cells_1" | "cells_lb" | "cells_10":
-            load = of.workload["poisson"] | {"load": 0.05}
-            window, fabric = ("0 ms", "5 ms", "30 ms"), {"topology": rotor(racks=QUICK_RACKS)}
-            return replace(of, fabric=fabric, window=window, workload={"poisson": load}, schemes=_fewer(of.schemes, hosts))
+        case "cells_1" | "cells_lb" | "cells_10" | "cells_10_clos" | "cells_10_expander":
+            small = _cells(of.name, _fewer(of.schemes, hosts), (hosts, PER_RACK), 0.05, DRAWN_1, 0.005)
+            return replace(small, fabric={"topology": rotor(racks=QUICK_RACKS)})
         case "shuffle" | "mixed":
             at = WEB_BEFORE * MS if of.name == "mixed" else NS
             lists = {x: partial(workloads.across, hosts, PER_RACK, SHUFFLE, at) for x in of.lists}

@@ -76,20 +76,16 @@ def plain(axes: Axes, which: str = "y") -> None:
 
 
 def fig7(outcomes: Outcomes) -> Figure:
-    """Median and 99th percentile by size: ours with intervals, and the published ones of Opera."""
+    """Median and 99th percentile by size: ours, and the published ones of Opera."""
     figure, axes = panels(4, height=2.8, sharey=True)
     at = np.arange(len(CLASSES))
     for a, (load, share) in zip(axes, [(1, 50), (1, 99), (10, 50), (10, 99)], strict=True):
-        names = ["cells_1", "cells_lb"] if load == 1 else ["cells_10"]
+        names = ["cells_1", "cells_lb"] if load == 1 else ["cells_10", "cells_10_clos", "cells_10_expander"]
         schemes = [(outcomes[name], scheme) for name in names for scheme in outcomes[name].experiment.schemes]
         for i, (outcome, scheme) in enumerate(schemes):
-            of = [outcome.summaries[0, scheme, f"p{share} {name}"] for name in CLASSES]
-            look = CELLS[scheme]
-            mean = np.array([s.mean for s in of])
-            low, high = (np.array([getattr(s, name) for s in of]) for name in ("low", "high"))
-            high = np.where(np.isfinite(high), high, mean)
+            times = [outcome.mean(0, scheme, f"p{share} {name}") for name in CLASSES]
             # Markers of two schemes do not hide each other.
-            a.errorbar(at + 0.12 * (i - 1), mean, [mean - low, high - mean], **looks(look) | {"linestyle": "none"}, capsize=2, markersize=4)
+            a.plot(at + 0.12 * (i - 1), times, **looks(CELLS[scheme]) | {"linestyle": "none", "markersize": 4})
         said = [numbers(f"cell_{load}_{i}_p{share}")[0] for i in range(len(CLASSES))]
         a.plot(at - 0.12, said, color=BLACK, marker="_", markersize=9, linestyle="none", label="Opera, published")
         if (load, share) == (1, 50):
@@ -207,7 +203,7 @@ def tuning(outcomes: Outcomes) -> Figure:
 
 
 FIGURES: Figures = {
-    "fig7": Drawing(fig7, ["cells_1", "cells_lb", "cells_10"]),
+    "fig7": Drawing(fig7, ["cells_1", "cells_lb", "cells_10", "cells_10_clos", "cells_10_expander"]),
     "fig8": Drawing(fig8, ["shuffle", "shuffle_static", "mixed"]),
     "theory": Drawing(theory, ["permutation", "all_to_all", *(f"shale_{h}" for h in DIMENSIONS)]),
     "demand": Drawing(demand, ["demand_fb2010", "demand_projector"]),

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import timeplane as tp
-from timeplane.studies import Summary
 
-from .experiments import CLASSES, FRAME, HOSTS, NDP_PAYLOAD, PER_RACK, RATE, SATURATED, SHUFFLE, THEORY_SLICE
+from .experiments import CLASSES, FRAME, HOSTS, NDP_PAYLOAD, RATE, SATURATED, SHUFFLE, THEORY_SLICE
 
 if TYPE_CHECKING:
     from .study import Outcome
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
 MS = 1e9  # picoseconds
 #: Percentiles of completion times.
 SHARES = (50, 99)
-#: Quantiles of the normal distribution for 95 %.
-Z = 1.96
 #: Payload of a full packet of datagrams, whose headers have 28 B.
 PAYLOAD = 1454
 #: ns of a wire.
@@ -29,21 +26,6 @@ WIRE = 250
 SHORT, LARGE = 100e3, 1e6
 
 Row = Mapping[str, Any]
-
-
-def quantile(values: np.ndarray, share: float) -> Summary:
-    """A quantile with its 95 % interval, from the ranks that it may have in a sample of independent
-    values.
-    """
-    count = len(values)
-    if not count:
-        return Summary(math.nan, math.nan, math.nan, 0)
-    order = np.sort(values)
-    half = Z * math.sqrt(count * share * (1 - share))
-    low, high = math.floor(count * share - half) - 1, math.ceil(count * share + half)
-    # Beyond the largest value nothing is known.
-    limits = [order[low] if low >= 0 else -math.inf, order[high] if high < count else math.inf]
-    return Summary(float(np.quantile(order, share)), *map(float, limits), count)
 
 
 def _flows(run: tp.Run) -> dict[str, np.ndarray]:
@@ -67,14 +49,13 @@ def _acknowledged(run: tp.Run, of: Mapping[str, np.ndarray]) -> np.ndarray:
 
 
 def cells(outcome: Outcome, x: float, run: tp.Run, row: Row) -> None:
-    """Completion times (ms) by size of the flows between racks."""
+    """Completion times (ms) by size. All flows are between racks."""
     of = _flows(run)
-    across = of["source"] // PER_RACK != of["destination"] // PER_RACK
     times = _acknowledged(run, of)
     for name, (low, high) in CLASSES.items():
-        fct = times[across & (of["size_bytes"] >= low) & (of["size_bytes"] < high)]
-        for share in SHARES:
-            outcome.summaries[x, run.scheme_name, f"p{share} {name}"] = quantile(fct, share / 100)
+        fct = times[(of["size_bytes"] >= low) & (of["size_bytes"] < high)]
+        if len(fct):
+            outcome.add(x, run.scheme_name, run.seed, {f"p{share} {name}": float(np.percentile(fct, share)) for share in SHARES})
 
 
 def rates(run: tp.Run, every: float, payload: int = PAYLOAD) -> tuple[np.ndarray, np.ndarray]:

@@ -32,11 +32,31 @@ def points(name: str) -> tuple[np.ndarray, np.ndarray]:
     return table[:, 0], np.diff(table[:, 1], prepend=0.0)
 
 
-def in_packets(name: str, payload: int) -> list[tuple[int, float]]:
-    """A bundled distribution whose sizes above ``payload`` are those of whole packets."""
+def in_packets(rows: list[Row], payload: int) -> list[Row]:
+    """The same flows, with the sizes above ``payload`` rounded up to whole packets."""
+    return [(start, a, b, size if size < payload else -(-size // payload) * payload) for start, a, b, size in rows]
+
+
+def by_matlab(hosts: int, per_rack: int, name: str, load: float, rate: float, until: float, drawn: int) -> list[Row]:
+    """Flows as Opera's MATLAB program makes them, until ``until`` seconds: first it draws all times,
+    then the sizes, then the pairs. MATLAB has the same random numbers in each session. It has drawn
+    ``drawn`` of them for other lists before.
+    """
     sizes, share = points(name)
-    whole = np.where(sizes < payload, sizes, np.ceil(sizes / payload) * payload)
-    return [(int(size), round(float(at), 9)) for size, at in zip(whole, np.cumsum(share), strict=True)]
+    # The program leaves out the first size.
+    rate_of_flows = hosts * (load * (rate / 8 / float(sizes[1:] @ share[1:])))
+    most = round(rate_of_flows * until * 1.2) + 1000
+    random = np.random.RandomState(5489)
+    random.random_sample(drawn)
+    numbers = random.random_sample(3 * most)
+    times = np.cumsum(-np.log(1 - numbers[:most]) / rate_of_flows)
+    count = int(np.searchsorted(times, until, side="right"))
+    of_sizes, of_pairs = numbers[count + 1 :][:count], numbers[2 * count + 1 :][:count]
+    of = sizes[np.searchsorted(np.cumsum(share), of_sizes)].astype(int)
+    source, away = np.divmod(np.ceil(of_pairs * hosts * (hosts - per_rack)).astype(int) - 1, hosts - per_rack)
+    to = np.where(away < source // per_rack * per_rack, away, away + per_rack)
+    start = np.floor(times[:count] * 1e9 + 0.5).astype(int) * NS
+    return [(int(t), int(a), int(b), int(n)) for t, a, b, n in zip(start, source, to, of, strict=True)]
 
 
 def poisson(hosts: int, per_rack: int, name: str, load: float, rate: float, until: int) -> list[Row]:

@@ -41,11 +41,14 @@ def by_matlab(hosts: int, per_rack: int, name: str, load: float, rate: float, un
     """Flows as Opera's MATLAB program makes them, until ``until`` seconds: first it draws all times,
     then the sizes, then the pairs. MATLAB has the same random numbers in each session. It has drawn
     ``drawn`` of them for other lists before.
+
+    Source: ``generate_traffic.m`` of TritonNetworking/opera-sim.
     """
     sizes, share = points(name)
     # The program leaves out the first size.
     rate_of_flows = hosts * (load * (rate / 8 / float(sizes[1:] @ share[1:])))
     most = round(rate_of_flows * until * 1.2) + 1000
+    # The Mersenne Twister, with the seed that MATLAB starts with.
     random = np.random.RandomState(5489)
     random.random_sample(drawn)
     numbers = random.random_sample(3 * most)
